@@ -121,6 +121,14 @@ for mode in epoll poll cancel read loop; do
   end "$mode: a slow client"
   ok "$mode: a slow client, at each step"
 done
+# A signal comes in each of these pauses, and stops the thread that is traced: it is
+# met at the first instruction of its handler, in place of its wait.
+begin signals
+for ms in 3 30 150; do
+  faulty signals seized sleep=$ms
+done
+end "signals: a slow client"
+ok "a signal each millisecond: a slow client"
 begin storm
 for step in stopped claimed masked; do
   faulty storm $step kill

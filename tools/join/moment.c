@@ -103,43 +103,82 @@ static bool moment_is_forbidden(const struct ljp_code *code, uint64_t at)
   return moment_is_in(code->forbidden, code->forbidden_count, at);
 }
 
-/* A signal frame, from its return address on: what did the signal interrupt?
-** If the word is only left from an earlier frame, no frame follows it. */
-static bool moment_frame_forbids(const struct ljp_code *code,
-                                 const uint64_t *word, size_t left)
+/* Has a signal interrupted a wait? Then the frame leads to the call, which is to be
+** made again, or behind it, if it has failed with EINTR. No wait by futex counts: libc's
+** locks wait so. */
+static bool moment_is_call_of_wait(pid_t pid, uint64_t rax, uint64_t rip)
 {
-  enum { RSP = 1 + 5 + 15, RIP, FLAGS, SEGMENTS, WORDS };
+  static const uint8_t call[] = {0x0f, 0x05};
+  struct {
+    uint8_t move; /* mov $NUMBER, %eax */
+    uint8_t number[4], call[2];
+  } failed;
+  uint8_t now[sizeof call];
+  uint32_t number = (uint32_t)rax;
+  if (!ljp_memory_read(pid, rip, now, sizeof now))
+    return false;
+  if (memcmp(now, call, sizeof call) != 0) {
+    if ((int64_t)rax != -EINTR ||
+        !ljp_memory_read(pid, rip - sizeof failed, &failed, sizeof failed) ||
+        failed.move != 0xb8 || memcmp(failed.call, call, sizeof call) != 0)
+      return false;
+    memcpy(&number, failed.number, sizeof number);
+  }
+  return number != SYS_futex && ljp_moment_waits(number);
+}
+
+/* A signal frame, from its return address on: what did the signal interrupt?
+** If the word is only left from an earlier frame, no frame follows it. entered: the
+** thread is at the first instruction of the handler, so the frame is of now. */
+enum moment_frame { FRAME_NONE, FRAME_HARMLESS, FRAME_OF_WAIT, FRAME_FORBIDS };
+
+static enum moment_frame moment_frame(const struct ljp_code *code, pid_t pid,
+                                      const uint64_t *word, size_t left,
+                                      bool entered)
+{
+  enum { RAX = 1 + 5 + 13, RSP = 1 + 5 + 15, RIP, FLAGS, SEGMENTS, WORDS };
   enum { CODE_SEGMENT = 0x33 };
   if (left < WORDS)
-    return true;
+    return FRAME_FORBIDS;
   if ((word[SEGMENTS] & 0xffff) != CODE_SEGMENT)
-    return false;
-  return moment_is_forbidden(code, word[RIP]) ||
-         moment_is_in(code->libc, code->libc_count, word[RIP]);
+    return FRAME_NONE;
+  if (moment_is_forbidden(code, word[RIP]))
+    return FRAME_FORBIDS;
+  if (entered && moment_is_call_of_wait(pid, word[RAX], word[RIP]))
+    return FRAME_OF_WAIT;
+  return moment_is_in(code->libc, code->libc_count, word[RIP]) ? FRAME_FORBIDS
+                                                               : FRAME_HARMLESS;
 }
 
 /* waits: the thread is in a wait, so in none of the forbidden functions. */
 static const char *moment_stack(const struct ljp_code *code, pid_t pid,
-                                const struct ljp_maps *maps, uint64_t rsp,
-                                bool waits)
+                                const struct ljp_maps *maps,
+                                const struct user_regs_struct *r, bool waits)
 {
   static uint64_t words[LJP_MOMENT_WORDS];
-  const struct ljp_mapping *stack = ljp_maps_at(maps, rsp);
-  if (!stack || rsp % 8)
+  const struct ljp_mapping *stack = ljp_maps_at(maps, r->rsp);
+  if (!stack || r->rsp % 8)
     return "its stack was not found";
-  size_t count = (stack->high - rsp) / 8;
+  size_t count = (stack->high - r->rsp) / 8;
   bool whole = count <= LJP_MOMENT_WORDS;
   if (!whole && !waits)
     return "its stack is too deep";
   count = whole ? count : LJP_MOMENT_WORDS;
-  if (!ljp_memory_read(pid, rsp, words, count * 8))
+  if (!ljp_memory_read(pid, r->rsp, words, count * 8))
     return "its stack cannot be read";
   for (size_t i = 0; i < count; i++) {
     if (!waits && moment_is_forbidden(code, words[i]))
       return "it may be in the allocator or the loader";
-    if (code->restorer && words[i] == code->restorer &&
-        moment_frame_forbids(code, words + i, count - i))
+    if (!code->restorer || words[i] != code->restorer)
+      continue;
+    /* The kernel passes the address of what follows to a handler. */
+    bool entered = i == 0 && r->rdx == r->rsp + sizeof *words;
+    enum moment_frame frame =
+        moment_frame(code, pid, words + i, count - i, entered);
+    if (frame == FRAME_FORBIDS)
       return "it may be handling a signal that interrupted the allocator";
+    /* What lies above belongs to a thread that waited. */
+    waits |= frame == FRAME_OF_WAIT;
   }
   return NULL;
 }
@@ -195,5 +234,5 @@ const char *ljp_moment_unsafe(const struct ljp_code *code, pid_t pid,
   bool waits = moment_is_wait(r);
   if (!waits && moment_in_sequence(pid, rseq_at, r->rip))
     return "it is in a restartable sequence";
-  return moment_stack(code, pid, maps, r->rsp, waits);
+  return moment_stack(code, pid, maps, r, waits);
 }

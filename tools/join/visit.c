@@ -169,8 +169,9 @@ static int visit_order(const struct ljp_visitor *v, pid_t tid,
 {
   struct ljp_proc_status s;
   if (!ljp_proc_status(v->pid, tid, &s) || strncmp(s.comm, "ljprof-", 7) == 0 ||
-      strchr("ZXTt", s.state) || s.seccomp == 1)
-    return -1;
+      strchr("ZXT", s.state) || s.seccomp == 1 ||
+      (s.state == 't' && s.tracer != getpid()))
+    return -1; /* Traced by this process, it has a signal, and goes on. */
   if (s.seccomp) {
     ++*filtered;
     return -1;
@@ -205,6 +206,7 @@ static bool visit_try(struct ljp_visitor *v, const struct choice *choice,
     return false;
   }
   ljp_join_step("stopped");
+  v->looked++;
   const char *not_now = ljp_carry(v, tid, choice->ns_tid);
   if (!not_now) {
     v->visit->tid = tid;
@@ -219,12 +221,22 @@ static bool visit_try(struct ljp_visitor *v, const struct choice *choice,
   return false;
 }
 
+/* On a busy machine a stop takes long, so few of them fit into ten seconds: then
+** there are more seconds. */
+static bool visit_has_patience(const struct ljp_visitor *v, uint64_t began)
+{
+  enum { PATIENCE_S = 10, MOST_S = 40, STOPS = 200 };
+  uint64_t seconds = (ljp_visit_now() - began) / VISIT_SECOND;
+  return seconds < PATIENCE_S ||
+         (seconds < MOST_S && v->looked && v->looked < STOPS);
+}
+
 static bool visit_choose(struct ljp_visitor *v)
 {
-  enum { PATIENCE_S = 10, PAUSE_US = 200, MOST_PAUSE_US = 20000 };
+  enum { PAUSE_US = 200, MOST_PAUSE_US = 20000 };
   const char *why = "it has no thread that could be used";
   struct ljp_join_state state;
-  uint64_t until = ljp_visit_now() + PATIENCE_S * VISIT_SECOND;
+  const uint64_t began = ljp_visit_now();
   useconds_t pause = PAUSE_US;
   do {
     pid_t tids[THREADS];
@@ -254,12 +266,12 @@ static bool visit_choose(struct ljp_visitor *v)
     usleep(pause);
     /* A thread that works is met at another place each time. */
     pause = pause < MOST_PAUSE_US ? pause + pause / 8 : PAUSE_US;
-  } while (ljp_visit_now() < until);
+  } while (visit_has_patience(v, began));
   return VISIT_REFUSE(
       v,
       "process %d: in %d seconds there was no moment at which a "
       "thread could be used safely: %s",
-      (int)v->pid, PATIENCE_S, why);
+      (int)v->pid, (int)((ljp_visit_now() - began) / VISIT_SECOND), why);
 }
 
 /* -- The visit ------------------------------------------------------------- */

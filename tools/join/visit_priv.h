@@ -18,6 +18,7 @@ struct ljp_visitor {
   struct ljp_code code;
   struct ljp_visit *visit;
   uint64_t stopped_ns; /* when the thread had stopped */
+  uint64_t looked;     /* how many times one had, and was examined */
 };
 
 /* Why a thread cannot be had just now. */
