@@ -164,6 +164,40 @@ for step in seized stopped masked taken hello started; do
 done
 ok "a client that is killed before the session has a name"
 
+# Clients that are killed, or stopped for a while, when the session has just begun, and
+# when they end it.
+for step in started stopping; do
+  for action in kill stop; do
+    rm -f late.ljp
+    : > record.txt
+    LJPROF_JOIN_STEP=$step:$action env --default-signal=INT "$faults" record \
+      -p "$host" -o late.ljp --flush 20 2> record.txt &
+    client=$!
+    if [ $step = stopping ]; then
+      eventually "recording: $(cat record.txt)" grep -q "recording process" record.txt
+      eventually "samples" some_samples late.ljp
+      kill -INT $client
+    fi
+    if [ $action = stop ]; then
+      halted() { grep -q '^State:.T' "/proc/$client/status"; }
+      eventually "$step: the client is stopped" halted
+      sleep 0.3
+      kill -CONT $client
+      [ $step = stopping ] || {
+        eventually "samples" some_samples late.ljp
+        kill -INT $client
+      }
+      wait $client || fail "$step, $action: exit code $?: $(cat record.txt)"
+    else
+      wait $client 2> /dev/null || :
+    fi
+    eventually "$step, $action: threads and descriptors as before" settled
+    [ ! -e late.ljp ] || [ $step,$action = started,kill ] ||
+      whole "$step, $action" late.ljp
+  done
+done
+ok "a client that is killed or stopped when the session begins or ends"
+
 # The end of the program.
 record end.ljp
 eventually "samples" some_samples end.ljp

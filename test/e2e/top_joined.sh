@@ -306,3 +306,24 @@ sees "5: the heap's curve" 'heap'
 keys q
 leaves "with memory"
 end "with memory"
+
+# -- Labels, which the program had before it was joined. ---------------------------------
+cat > labelled.lua << 'LUA'
+function round() local x = 0 for i = 1, 1e6 do x = x + i % 7 end return x end
+misc.profile.with({ route = "/long" }, function()
+  while not io.open("ends") do round() end
+end)
+LUA
+"$BUILD_DIR/bin/luajit" labelled.lua &
+host=$!
+eventually "the program runs" sh -c "grep -q libluajit /proc/$host/maps"
+sleep 0.3
+type_line "'$ljprof' top -p $host --flush 20"
+sees "labels" '\[functions\]'
+keys 9
+sees "9: labels of a running program" '100\.00%  /long'
+keys q
+is_right "labels"
+touch ends
+wait "$host" || fail "labelled.lua ended with $?"
+host=

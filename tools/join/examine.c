@@ -71,9 +71,9 @@ static int examine_refuse_user(const char *command, pid_t pid,
     ljp_command_error(
         command,
         "process %d (%s) may not be looked at: it has rights that "
-        "you do not have, or is in another user namespace; try "
-        "sudo, " LJP_KNOCK_HINT,
-        (int)pid, s->comm);
+        "you do not have, or is in another user namespace: %s" LJP_KNOCK_HINT,
+        (int)pid, s->comm,
+        geteuid() == 0 ? "join it from there, " : "try sudo, ");
   return LJP_EXIT_FAILED;
 }
 
