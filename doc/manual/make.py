@@ -222,7 +222,8 @@ class Manual:
             to = os.path.join(self.out, re.sub(r"^doc/", "", path))
             os.makedirs(os.path.dirname(to), exist_ok=True)
             shutil.copy(os.path.join(self.root, path), to)
-        print(f"{len(self.pages)} pages, {len(index)} sections")
+        print(f"{len(self.pages)} pages, {len(index)} sections:",
+              os.path.join(self.out, "index.html"))
 
 
 def main():
@@ -230,7 +231,7 @@ def main():
         fail("usage: make.py SOURCE_DIR OUTPUT_DIR")
     if not shutil.which("cmark-gfm"):
         fail("the command 'cmark-gfm' is missing (Debian package cmark-gfm)")
-    Manual(sys.argv[1], sys.argv[2]).make()
+    Manual(sys.argv[1], os.path.normpath(sys.argv[2])).make()
 
 
 if __name__ == "__main__":

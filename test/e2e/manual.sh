@@ -57,7 +57,7 @@ printf '# X\n\n## Two words\n\n| a | b |\n|---|---|\n| `<i>` | c |\n\n<!-- gone 
   > tree/doc/guide/x.md
 : > tree/run
 "$make" tree small > out.txt || fail "$(cat out.txt)"
-same "a small manual" "2 pages, 3 sections" "$(cat out.txt)"
+same "a small manual" "2 pages, 3 sections: small/index.html" "$(cat out.txt)"
 same "a small manual has no fault" "" "$(faults small)"
 grep -q '<td><code>&lt;i&gt;</code></td>' small/guide/x.html ||
   fail "a table: $(cat small/guide/x.html)"
