@@ -1,105 +1,76 @@
 #!/bin/sh
-# command-docs.sh LJPROF VERSION OUT: generates man pages and shell completion
-# from the --help of the command, so that they always agree with it.
+# command-docs.sh LJPROF VERSION SOURCE OUT: makes the man pages, the completions
+# for bash, zsh and fish, and the help in doc/reference/commands.md, all from what
+# the commands themselves say: `ljprof NAME --help`, and their tables of options
+# (`ljprof NAME --help=options`).
 # shellcheck disable=SC2016 # the output contains programs
 set -eu
-ljprof=$1 version=$2 out=$3
-mkdir -p "$out/man" "$out/bash" "$out/zsh"
+ljprof=$1 version=$2 source=$3 out=$4
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$out/man" "$out/bash" "$out/zsh" "$out/fish" "$out/help"
 
 "$ljprof" --help > "$out/help.txt"
-commands=$(sed -n 's/^  \([a-z][a-z-]*\)  *[^ ].*/\1/p' "$out/help.txt" |
-  grep -vx ljprof)
+rm -f "$out"/help/* "$out"/man/*
+sed -n 's/^  \([a-z][a-z-]*\)  *[^ ].*/\1/p' "$out/help.txt" |
+  grep -vx ljprof > "$out/commands.txt"
+commands=
+while read -r command; do
+  # A command without a help is one that is not in this build.
+  if "$ljprof" "$command" --help > "$out/help/$command" 2> "$out/absent.txt"; then
+    commands="$commands $command"
+  else
+    rm "$out/help/$command"
+  fi
+done < "$out/commands.txt"
+commands=${commands# }
 [ -n "$commands" ] || {
   echo "command-docs.sh: $ljprof names no commands" >&2
   exit 1
 }
-
-# Escapes text for roff.
-roff() {
-  sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/'/\\\\(aq/g" -e 's/^\./\\\&./'
-}
+cat "$out"/help/* > "$out/all-help.txt"
 
 about() { # COMMAND: its line in the list of commands
   sed -n "s/^  $1  *//p" "$out/help.txt" | head -n 1
 }
 
-# All options in the help of a command, each once.
-options() {
-  "$ljprof" "$1" --help | tr -c 'a-z-' '\n' | grep -E '^--?[a-z]+(-[a-z]+)*$' |
-    sort -u
-}
-
-# The possible values of an option (the tests compare them with the help): words,
-# "@dirs" for folders, nothing for files or other values.
-options_with_values='report:--by export:--to export:--value flame:--view
-  diff:--view record:--event record:--timer record:--mode record:--threads
-  flame:--source annotate:--source'
-values() { # COMMAND:OPTION
-  case $1 in
-  report:--by)
-    echo function line module file kind trace stack thread vm state type
-    ;;
-  export:--to)
-    echo collapsed pprof speedscope callgrind perf-script chrome-trace ljm ljp
-    ;;
-  export:--value)
-    echo samples cpu wall_samples wall alloc_objects alloc_space \
-      inuse_objects inuse_space
-    ;;
-  flame:--view) echo cpu wall alloc live leaks gc-cost ;;
-  diff:--view) echo cpu wall alloc live leaks ;;
-  record:--event) echo cpu wall ;;
-  record:--timer) echo auto perf tick posix ;;
-  record:--mode) echo C L D ;;
-  record:--threads) echo lua all this ;;
-  *:--source) echo @dirs ;;
-  esac
-}
-
-zsh_values() { # one case for each option with values
-  for option in $options_with_values; do
-    if [ "$(values "$option")" = @dirs ]; then
-      echo "  $option) _files -/ ;;"
-    else
-      echo "  $option) compadd -- $(values "$option") ;;"
-    fi
-  done
-}
-
+# One line for each option of each command; see help-options.awk.
 for command in $commands; do
-  {
-    printf '.TH LJPROF\\-%s 1 "" "ljprof %s" "ljprof"\n.SH NAME\n' \
-      "$(echo "$command" | tr '[:lower:]' '[:upper:]')" "$version"
-    printf 'ljprof\\-%s \\- %s\n' "$command" "$(about "$command" | roff)"
-    printf '.SH SYNOPSIS\n.nf\n'
-    "$ljprof" "$command" --help | sed -n -e '/^Usage: /,/^[A-Z][^:]*[^:]$/p' |
-      grep -E '^(Usage:|  +ljprof )' | sed 's/^Usage: *//; s/^  *//' | roff
-    printf '.fi\n.SH DESCRIPTION\n.nf\n'
-    "$ljprof" "$command" --help | grep -vE '^(Usage:|  +ljprof )' | roff
-    printf '.fi\n.SH SEE ALSO\n.BR ljprof (1)\n'
-  } > "$out/man/ljprof-$command.1"
-done
-{
-  printf '.TH LJPROF 1 "" "ljprof %s" "ljprof"\n.SH NAME\n' "$version"
-  printf 'ljprof \\- record and show profiles of LuaJIT programs\n'
-  printf '.SH SYNOPSIS\n.B ljprof\nCOMMAND [OPTION]... FILE\n'
-  printf '.SH DESCRIPTION\n.nf\n'
-  sed 1d "$out/help.txt" | roff
-  printf '.fi\n.SH ENVIRONMENT\n.TP\n.B LJPROF_DEBUG_PATH\n'
-  printf 'Folders with debug files, separated by colons (default\n'
-  printf '/usr/lib/debug).\n'
-  printf '.TP\n.B DEBUGINFOD_URLS\nDebuginfod servers to ask for debug files (default: '
-  printf 'none).\n.TP\n.B NO_COLOR\nIf set, the output has no colours.\n'
-  printf '.SH SEE ALSO\n'
-  separator=
-  for command in $commands; do
-    printf '%s.BR ljprof\\-%s (1)' "$separator" "$command"
-    separator=',
-'
-  done
-  printf '\n'
-} > "$out/man/ljprof.1"
+  "$ljprof" "$command" --help=options > "$out/table.txt"
+  awk -v command="$command" -f "$here/help.awk" -f "$here/help-options.awk" \
+    part=1 "$out/table.txt" part=2 "$out/help/$command" \
+    part=3 "$out/all-help.txt"
+done > "$out/options.txt"
 
+# -- Man pages
+# The date of the package, so that the same source makes the same pages.
+date=$(date -u +%Y-%m-%d -d "$(
+  sed -n 's/^ -- .*>  //p' "$source/packaging/debian/changelog" | head -n 1
+)")
+for command in $commands; do
+  awk -v command="$command" -v about="$(about "$command")" \
+    -v version="$version" -v date="$date" -f "$here/help.awk" \
+    -f "$here/help-man.awk" "$out/help/$command" \
+    > "$out/man/ljprof-$command.1"
+done
+# The variables of the environment are those of the reference.
+sed -n 's/^| \(`[A-Z].*\)|$/\1/p' "$source/doc/reference/commands.md" |
+  sed -e 's/\[\([^]]*\)\]([^)]*)/\1/g' -e 's/`//g' > "$out/environment.txt"
+awk -v version="$version" -v date="$date" -v commands="$commands" \
+  -f "$here/help.awk" -f "$here/help-main.awk" "$out/help.txt" \
+  "$out/environment.txt" > "$out/man/ljprof.1"
+
+# -- The help in doc/reference/commands.md
+for command in $commands; do
+  printf '\n### The help of `ljprof %s`\n\n```text\n' "$command"
+  cat "$out/help/$command"
+  printf '```\n'
+done > "$out/commands.md"
+
+# -- Completion
+options() { # COMMAND: its options, in one line
+  awk -F '\t' -v c="$1" '$1 == c { printf "%s%s", s, $2; s = " " }' \
+    "$out/options.txt"
+}
 {
   echo '# bash completion of ljprof, generated by the build.'
   echo '_ljprof() {'
@@ -113,25 +84,23 @@ done
   echo '    before=${COMP_WORDS[COMP_CWORD-2]}'
   echo '  fi'
   echo '  if [ "$COMP_CWORD" -eq 1 ]; then'
-  echo "    words='$(echo "$commands" | tr '\n' ' ')--help --version'"
+  echo "    words='$commands help --help --version'"
+  echo '  elif [ "$COMP_CWORD$command" = 2help ]; then'
+  echo "    words='$commands'"
   echo '  elif [[ $word == -* ]]; then'
   echo '    case $command in'
   for command in $commands; do
-    # shellcheck disable=SC2046,SC2005 # joins the lines
-    echo "    $command) words='$(echo $(options "$command"))' ;;"
+    echo "    $command) words='$(options "$command")' ;;"
   done
   echo '    esac'
   echo '  else'
   echo '    case $command:$before in'
-  for option in $options_with_values; do
-    if [ "$(values "$option")" = @dirs ]; then
-      echo "    $option)"
-      echo '      COMPREPLY=($(compgen -d -- "$word"))'
-      echo '      return ;;'
-    else
-      echo "    $option) words='$(values "$option")' ;;"
-    fi
-  done
+  awk -F '\t' '
+    $4 != "" { printf "    %s:%s) words=\047%s\047 ;;\n", $1, $2, $4 }
+    $3 == "DIR" {
+      printf "    %s:%s)\n      COMPREPLY=($(compgen -d -- \"$word\"))\n", $1, $2
+      print "      return ;;"
+    }' "$out/options.txt"
   echo '    record:record | record:--)'
   echo '      COMPREPLY=($(compgen -c -f -- "$word"))'
   echo '      return ;;'
@@ -142,11 +111,16 @@ done
   echo 'complete -o default -F _ljprof ljprof'
 } > "$out/bash/ljprof"
 
+zsh_values() { # one case for each option with values
+  awk -F '\t' '
+    $4 != "" { printf "  %s:%s) compadd -- %s ;;\n", $1, $2, $4 }
+    $3 == "DIR" { printf "  %s:%s) _files -/ ;;\n", $1, $2 }' "$out/options.txt"
+}
 {
   echo '#compdef ljprof'
   echo '# zsh completion of ljprof, generated by the build.'
   echo 'local -a commands'
-  echo 'if (( CURRENT == 2 )); then'
+  echo 'if (( CURRENT == 2 )) || [[ $CURRENT$words[2] == 3help ]]; then'
   echo '  commands=('
   for command in $commands; do
     echo "    '$command:$(about "$command" | sed "s/'/'\\\\''/g")'"
@@ -163,8 +137,7 @@ done
   echo 'elif [[ $PREFIX == -* ]]; then'
   echo '  case $words[2] in'
   for command in $commands; do
-    # shellcheck disable=SC2046,SC2005
-    echo "  $command) compadd -- $(echo $(options "$command")) ;;"
+    echo "  $command) compadd -- $(options "$command") ;;"
   done
   echo '  esac'
   echo 'else'
@@ -175,3 +148,28 @@ done
   echo '  esac'
   echo 'fi'
 } > "$out/zsh/_ljprof"
+
+{
+  echo '# fish completion of ljprof, generated by the build.'
+  for command in $commands; do
+    for when in __fish_use_subcommand "__fish_seen_subcommand_from help"; do
+      echo "complete -c ljprof -f -n '$when' -a $command" \
+        "-d '$(about "$command" | sed "s/'/\\\\'/g")'"
+    done
+  done
+  awk -F '\t' '
+    {
+      o = $2
+      kind = sub(/^--/, "", o) ? "l" : "s"
+      sub(/^-/, "", o)
+      if (length($2) > 2 && kind == "s") kind = "o"
+      gsub(/[\\\047]/, "\\\\&", $5)
+      sub(/[,:;]$/, "", $5)
+      printf "complete -c ljprof -n \047__fish_seen_subcommand_from %s\047 -%s %s",
+        $1, kind, o
+      if ($4 != "") printf " -x -a \047%s\047", $4
+      else if ($3 == "DIR") printf " -x -a \047(__fish_complete_directories)\047"
+      else if ($3 != "") printf " -r"
+      printf " -d \047%s\047\n", $5
+    }' "$out/options.txt"
+} > "$out/fish/ljprof.fish"

@@ -32,6 +32,7 @@ static const struct {
     LJP_EXPORT_LIST(LJP_X)
 #undef LJP_X
 };
+#define LJP_EXPORT_WORD(name, text, more) " " text
 enum { FORMATS = sizeof export_formats / sizeof *export_formats };
 
 static const char export_help_head[] =
@@ -400,10 +401,14 @@ int ljp_command_export(int argc, char **argv)
   struct ljp_label_options labels = {0};
   bool force = false, lines = false, no_symbols = false, lua = false;
   const struct ljp_flag flags[] = {
-      {"--to", NULL, &format},   {"-o", NULL, &to},
-      {"--value", NULL, &value}, {"--force", &force, NULL},
-      {"--lines", &lines, NULL}, {"--no-symbols", &no_symbols, NULL},
-      {"--lua", &lua, NULL},     {"--snapshot", NULL, &snapshot},
+      {"--to" LJP_EXPORT_LIST(LJP_EXPORT_WORD), NULL, &format},
+      {"-o", NULL, &to},
+      {"--value" LJP_VALUE_LIST(LJP_EXPORT_WORD), NULL, &value},
+      {"--force", &force, NULL},
+      {"--lines", &lines, NULL},
+      {"--no-symbols", &no_symbols, NULL},
+      {"--lua", &lua, NULL},
+      {"--snapshot", NULL, &snapshot},
       LJP_LABEL_FLAGS(labels)};
   unsigned f = 0;
   char *help = export_make_help();

@@ -386,7 +386,7 @@ int ljp_command_check(int argc, char **argv)
   const char *budget = NULL;
   bool json = false, whole = false;
   const struct ljp_flag flags[] = {{"--json", &json, NULL},
-                                   {"--expect", NULL, &budget}};
+                                   {"--expect -", NULL, &budget}};
   int code = ljp_command_options("check", help, argc, argv, flags, 2, &file);
   if (code >= 0)
     return code;

@@ -89,13 +89,20 @@ static int diff_wrong(const char *format, const char *value)
 static int diff_parse(struct options *o, int argc, char **argv)
 {
   const struct ljp_flag flags[] = {
-      {"--view", NULL, &o->view},     {"--top", NULL, &o->top_text},
-      {"--all", &o->all, NULL},       {"--json", &o->json, NULL},
-      {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
-      {"--force", &o->force, NULL},   {"--share", &o->share, NULL},
-      {"--total", &o->total, NULL},   {"--per-second", &o->per_second, NULL},
-      {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL},
-      {"--native", &o->native, NULL}, LJP_LABEL_FLAGS(o->labels)};
+      {"--view cpu wall alloc live leaks", NULL, &o->view},
+      {"--top", NULL, &o->top_text},
+      {"--all", &o->all, NULL},
+      {"--json", &o->json, NULL},
+      {"-o", NULL, &o->output},
+      {"--output", NULL, &o->output},
+      {"--force", &o->force, NULL},
+      {"--share", &o->share, NULL},
+      {"--total", &o->total, NULL},
+      {"--per-second", &o->per_second, NULL},
+      {"--thread", NULL, &o->thread},
+      {"--no-symbols", &o->no_symbols, NULL},
+      {"--native", &o->native, NULL},
+      LJP_LABEL_FLAGS(o->labels)};
   unsigned count = 0;
   const char **files = calloc((size_t)argc + 1, sizeof *files);
   if (!files) {

@@ -89,11 +89,16 @@ static const char *flame_part(const struct options *o)
 static int flame_parse(struct options *o, int argc, char **argv)
 {
   const struct ljp_flag flags[] = {
-      {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
-      {"--force", &o->force, NULL},   {"--svg", &o->svg, NULL},
-      {"--view", NULL, &o->view},     {"--source", NULL, &o->source},
-      {"--thread", NULL, &o->thread}, {"--time", NULL, &o->time},
-      LJP_LABEL_FLAGS(o->labels),     {"--no-symbols", &o->no_symbols, NULL},
+      {"-o", NULL, &o->output},
+      {"--output", NULL, &o->output},
+      {"--force", &o->force, NULL},
+      {"--svg", &o->svg, NULL},
+      {"--view" LJP_PAGE_VIEW_LIST(LJP_PAGE_VIEW_WORD), NULL, &o->view},
+      {"--source", NULL, &o->source},
+      {"--thread", NULL, &o->thread},
+      {"--time", NULL, &o->time},
+      LJP_LABEL_FLAGS(o->labels),
+      {"--no-symbols", &o->no_symbols, NULL},
       {"--native", &o->native, NULL}};
   int code = ljp_command_options("flame", help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &o->file);

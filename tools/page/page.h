@@ -54,6 +54,8 @@ enum ljp_page_kind {
   _(RETAINED, "retained", "Retained", "bytes", "objects")                      \
   _(REFERENCES, "references", "References", "bytes", "objects")
 
+#define LJP_PAGE_VIEW_WORD(key, id, name, unit, counts) " " id
+
 enum ljp_page_view {
 #define LJP_X(key, id, name, unit, counts) LJP_PAGE_VIEW_##key,
   LJP_PAGE_VIEW_LIST(LJP_X)

@@ -134,6 +134,15 @@ static int options_check_joined(const struct ljp_record_plan *plan)
   return -1;
 }
 
+/* The flag and its words, as struct ljp_flag has them. */
+static const char *options_flag(int i)
+{
+  static char text[LJP_SETTING_COUNT][64];
+  snprintf(text[i], sizeof text[i], "%s %s", ljp_settings_info[i].flag,
+           ljp_settings_info[i].words);
+  return text[i];
+}
+
 /* Tells of the first of our options that stands behind the program, which gets
 ** it. A "--" before the program says that this is meant. */
 static void options_behind(char *const *program, const struct ljp_flag *flags,
@@ -142,15 +151,17 @@ static void options_behind(char *const *program, const struct ljp_flag *flags,
   if (strcmp(program[-1], "--") == 0)
     return;
   for (int i = 1; program[i] && strcmp(program[i], "--") != 0; i++)
-    for (unsigned f = 0; f < count; f++)
-      if (strncmp(program[i], flags[f].option, strcspn(program[i], "=")) == 0 &&
-          flags[f].option[strcspn(program[i], "=")] == '\0') {
+    for (unsigned f = 0; f < count; f++) {
+      size_t len = strcspn(program[i], "=");
+      if (len == ljp_command_length(&flags[f]) &&
+          strncmp(program[i], flags[f].option, len) == 0) {
         ljp_command_note("record",
-                         "%s is passed to %s, since it stands behind it: "
+                         "%.*s is passed to %s, since it stands behind it: "
                          "options of ljprof record come first",
-                         flags[f].option, program[0]);
+                         (int)len, flags[f].option, program[0]);
         return;
       }
+    }
 }
 
 int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
@@ -174,7 +185,7 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
       {"--embed-symbols", &plan->embed, NULL}};
   for (int i = 0; i < LJP_SETTING_COUNT; i++)
     flags[FIXED + i] =
-        (struct ljp_flag){ljp_settings_info[i].flag, NULL, &plan->set.value[i]};
+        (struct ljp_flag){options_flag(i), NULL, &plan->set.value[i]};
   plan->command = "record";
   int code = ljp_command_program("record", ljp_record_help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &plan->pid,
@@ -210,8 +221,8 @@ unsigned ljp_record_view_flags(struct ljp_record_plan *plan,
   flags[n++] = (struct ljp_flag){"--every", &plan->set.every, NULL};
   for (int i = 0; i < LJP_SETTING_COUNT; i++)
     if (options_for_view(i))
-      flags[n++] = (struct ljp_flag){ljp_settings_info[i].flag, NULL,
-                                     &plan->set.value[i]};
+      flags[n++] =
+          (struct ljp_flag){options_flag(i), NULL, &plan->set.value[i]};
   return n;
 }
 

@@ -223,7 +223,7 @@ int ljp_command_report(int argc, char **argv)
       {"--lines", &a.lines, NULL},
       {"--c-lines", &r.c_lines, NULL},
       {"--json", &a.json, NULL},
-      {"--by", NULL, &a.by},
+      {"--by" LJP_BY_LIST(LJP_BY_WORD), NULL, &a.by},
       {"--top", NULL, &a.top},
       {"--min", NULL, &a.min},
   };

@@ -30,6 +30,8 @@
   _(TYPE, "type", 0)                                                           \
   _(LABEL, "label", 0)
 
+#define LJP_BY_WORD(name, option, of_frame) " " option
+
 enum ljp_by {
 #define LJP_X(name, option, of_frame) LJP_BY_##name,
   LJP_BY_LIST(LJP_X)

@@ -58,10 +58,9 @@ void ljp_command_next(const char *name, const char *format, ...)
   va_end(args);
 }
 
-/* The length of an option's name. */
-static size_t command_length(const struct ljp_flag *flag)
+size_t ljp_command_length(const struct ljp_flag *flag)
 {
-  return strcspn(flag->option, "+");
+  return strcspn(flag->option, "+ ");
 }
 
 /* The option that was probably meant by the first len bytes of arg: one that
@@ -78,7 +77,7 @@ static const char *command_meant(const char *arg, size_t len,
   word[len] = '\0';
   unsigned least = ljp_nearest_limit(word + 2); /* Without the dashes. */
   for (unsigned f = 0; f < count; f++) {
-    snprintf(option, sizeof option, "%.*s", (int)command_length(&flags[f]),
+    snprintf(option, sizeof option, "%.*s", (int)ljp_command_length(&flags[f]),
              flags[f].option);
     unsigned far = ljp_nearest_distance(word, option);
     if (strncmp(word, option, len) == 0)
@@ -106,8 +105,8 @@ static int command_value(const char *name, const struct ljp_flag *flag,
                          const char *value)
 {
   unsigned i = 0;
-  const size_t len = command_length(flag);
-  if (flag->option[len]) {
+  const size_t len = ljp_command_length(flag);
+  if (flag->option[len] == '+') {
     while (i < LJP_OPTION_TIMES && flag->value[i])
       i++;
     if (i == LJP_OPTION_TIMES) {
@@ -120,6 +119,26 @@ static int command_value(const char *name, const struct ljp_flag *flag,
   return -1;
 }
 
+/* Shows the help, or the options: a line "NAME", "NAME VALUE" or "NAME VALUE
+** WORD...". */
+static int command_help(const char *name, const char *help,
+                        const struct ljp_flag *flags, unsigned count,
+                        bool options)
+{
+  static struct ljp_print out;
+  ljp_print_begin(&out, STDOUT_FILENO);
+  if (!options)
+    ljp_print_str(&out, help);
+  for (unsigned f = 0; options && f < count; f++) {
+    const size_t len = ljp_command_length(&flags[f]);
+    const char *words = flags[f].option + len + (flags[f].option[len] == '+');
+    if (strcmp(words, " -") != 0)
+      ljp_print_format(&out, "%.*s%s%s\n", (int)len, flags[f].option,
+                       flags[f].set ? "" : " VALUE", words);
+  }
+  return ljp_command_end(name, &out, LJP_EXIT_OK);
+}
+
 /* Takes the option at argv[*i] with its value. -1: go on; else the exit
 ** code. */
 static int command_option(const char *name, const char *help, int argc,
@@ -129,19 +148,16 @@ static int command_option(const char *name, const char *help, int argc,
   const char *arg = argv[*i];
   size_t len = strcspn(arg, "=");
   unsigned f = 0;
-  if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
-    static struct ljp_print out;
-    ljp_print_begin(&out, STDOUT_FILENO);
-    ljp_print_str(&out, help);
-    return ljp_command_end(name, &out, LJP_EXIT_OK);
-  }
-  while (f < count && (command_length(&flags[f]) != len ||
+  if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0 ||
+      strcmp(arg, "--help=options") == 0)
+    return command_help(name, help, flags, count, arg[len] == '=');
+  while (f < count && (ljp_command_length(&flags[f]) != len ||
                        strncmp(arg, flags[f].option, len) != 0))
     f++;
   if (f == count)
     return command_unknown(name, arg, len, flags, count);
   if (flags[f].set && arg[len]) {
-    ljp_command_error(name, "option '%s' takes no value", flags[f].option);
+    ljp_command_error(name, "option '%.*s' takes no value", (int)len, arg);
     return LJP_EXIT_USAGE;
   }
   if (flags[f].set) {

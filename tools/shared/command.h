@@ -58,7 +58,10 @@ __attribute__((format(printf, 2, 3))) void
 ljp_command_next(const char *name, const char *format, ...);
 
 /* An option that may be given several times ends with '+'. Its value is then an
-** array of LJP_OPTION_TIMES, NULL before, which is filled from its beginning. */
+** array of LJP_OPTION_TIMES, NULL before, which is filled from its beginning.
+** An option whose values are words may list them, for shell completion: "--event
+** cpu wall". The command itself checks the value. The word "-" hides an option
+** that only leads to an error with advice. */
 #define LJP_OPTION_TIMES 16u
 
 struct ljp_flag {
@@ -67,10 +70,14 @@ struct ljp_flag {
   const char **value;
 };
 
+/* The length of the option's name, which begins flag->option. */
+size_t ljp_command_length(const struct ljp_flag *flag);
+
 /*
 ** Parses the arguments of a command that takes flags and exactly one file. -1:
 ** go on with *file; else the exit code: help was requested and shown, or an
-** error was reported.
+** error was reported. "--help=options" shows the flags themselves, one in a
+** line with its words: man pages and shell completion are made from them.
 */
 int ljp_command_options(const char *name, const char *help, int argc,
                         char **argv, const struct ljp_flag *flags,
