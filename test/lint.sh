@@ -54,7 +54,7 @@ scripts() {
   {
     echo run
     echo .ci/run
-    find cmake test bench -name node_modules -prune -o -type f -perm -u+x \
+    find cmake test bench packaging -name node_modules -prune -o -type f -perm -u+x \
       -print 2> /dev/null
   } | while read -r f; do
     case $(head -n 1 "$f") in

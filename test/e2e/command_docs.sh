@@ -103,6 +103,15 @@ if "$ljprof" report --help > report.txt 2> absent.txt; then
     's/^| `\([a-z-]*\)` | [^|]*|[^|]*|$/\1/p' "$reference" | sort)"
 fi
 
+# The examples of packages set variables that exist.
+grep -oE 'LJPROF_[A-Z_]+' -h "$SOURCE_DIR"/packaging/examples/* | sort -u \
+  > variables.txt
+grep -qx LJPROF_LISTEN variables.txt || fail "examples: $(cat variables.txt)"
+while read -r variable; do
+  grep -q "^| \`$variable\`" "$reference" || fail "an example sets $variable"
+done < variables.txt
+ok "variables of the examples exist"
+
 # -- Completion at work
 if command -v bash > bash.txt; then
   cat > values.bash << 'END'
