@@ -21,7 +21,9 @@ END
 # A root with what the program needs, but without /proc.
 mkdir root
 cp app.lua "$BUILD_DIR/bin/luajit" root
-for file in $(ldd "$BUILD_DIR/bin/luajit" | grep -o '/[^ ]*'); do
+list=ldd
+[ "${LJP_LIBC:-}" != musl ] || list="/lib/ld-musl-x86_64.so.1 --list"
+for file in $($list "$BUILD_DIR/bin/luajit" | grep -o '[[:space:]]/[^ ]*'); do
   case $file in
   /lib* | /usr/*) to=root$file ;;
   *) to=root/lib/${file##*/} ;;

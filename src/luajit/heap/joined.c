@@ -37,7 +37,7 @@ enum ljp_guest_hasten ljp_guest_hasten(uint32_t number, uint64_t *bytes)
     GCSize now = __atomic_load_n(&g->gc.threshold, __ATOMIC_RELAXED);
     result = now >= LJ_MAX_MEM ? LJP_GUEST_STOPPED : LJP_GUEST_HASTENED;
     *bytes = __atomic_load_n(&g->gc.total, __ATOMIC_RELAXED);
-    if (result == LJP_GUEST_HASTENED && now > g->gc.total)
+    if (result == LJP_GUEST_HASTENED && now > *bytes)
       __atomic_compare_exchange_n(&g->gc.threshold, &now, 0, false,
                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   }
