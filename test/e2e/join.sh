@@ -145,15 +145,20 @@ stopped_client() {
   done
   return 1
 }
+continued() {
+  for pid in "$client" $(ps -o pid= --ppid "$client"); do
+    kill -CONT "$pid" 2> /dev/null || :
+  done
+  ! grep -q '^State:.[^Z]' "/proc/$client/status" 2> /dev/null
+}
 # halts MODE STEP
 halts() {
   LJPROF_JOIN_STEP=$2:stop "$faults" status -p "$host" > fault.txt 2>&1 &
   client=$!
   eventually "$1, $2: the client stops" stopped_client
   sleep 0.3
-  for pid in "$client" $(ps -o pid= --ppid "$client"); do
-    kill -CONT "$pid" 2> /dev/null || :
-  done
+  # It comes to the step again if the moment was not safe.
+  eventually "$1, $2: the client goes on" continued
   wait "$client" || fail "$1: a client stopped at $2: $(cat fault.txt)"
   alive "$1: a client stopped at $2"
 }
