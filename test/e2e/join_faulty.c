@@ -11,6 +11,7 @@
 */
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,7 +48,7 @@ static void lock_take(size_t bytes)
   pthread_mutex_lock(&lock);
   while (bytes == HOLD_BYTES && access("go", F_OK)) {
     locks = true;
-    usleep(1000);
+    sched_yield();
   }
   locks = false;
   pthread_mutex_unlock(&lock);
