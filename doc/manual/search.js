@@ -110,6 +110,9 @@
     if (!list.contains(event.target) && event.target !== field ||
         event.target.closest("#results a")) list.hidden = true;
   });
+  const menu = document.querySelector("nav");
+  const here = menu.querySelector("[aria-current]");
+  if (here) menu.scrollTop = here.offsetTop - menu.offsetTop - 200;
   const asked = new URLSearchParams(location.search).get("q");
   if (asked) { field.value = asked; show(); }
 })();
