@@ -26,7 +26,7 @@ CONTENTS = [
                                "doc/guide/neovim.md", "doc/guide/games.md",
                                "doc/guide/containers.md",
                                "doc/guide/always-on.md", "doc/guide/musl.md"]),
-    ("Find out", ["doc/guide/cpu.md", "doc/guide/memory.md",
+    ("Find out", ["doc/guide/investigations.md", "doc/guide/cpu.md", "doc/guide/memory.md",
                   "doc/guide/heap.md", "doc/guide/labels.md",
                   "doc/guide/reports.md", "doc/guide/advice.md",
                   "doc/guide/flame-graph.md", "doc/guide/watch.md",
