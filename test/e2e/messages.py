@@ -33,6 +33,7 @@ LISTS = {
 # What is no message: file, text, reason.
 EXCEPTIONS = [
     ("", r"^Usage: |^usage: ", "the help of a command"),
+    ("", r", $", "the middle of a message"),
     ("profilers/|src/base/", r"\\n.*\\n|\.cfi|mov[qlz]|\.long|subq|\.hidden|  call ",
      "assembly"),
     ("profilers/api/labels_", r"^local |^return function", "Lua code"),
