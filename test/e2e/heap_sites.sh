@@ -88,5 +88,23 @@ heap --diff sampled.ljp
 grep -q '(likely, by address' out.txt || fail "$(cat out.txt)"
 ok "samples make no identity"
 "$BUILD_DIR/bin/luajit" -e "assert(misc.memprof.snapshot{path = 'alone.ljp', wait = true})"
+
+# Garbage has sites, too.
+cat > garbage.lua << 'END'
+misc.memprof.start { path = "garbage.ljp", every = true }
+collectgarbage("stop")
+for _ = 1, 101 do local _ = { gone = {} } end
+assert(misc.memprof.snapshot { wait = true })
+misc.memprof.stop()
+END
+"$BUILD_DIR/bin/luajit" -joff garbage.lua || fail "garbage.lua"
+for view in '--path gone' --sites ''; do
+  # shellcheck disable=SC2086 # Words of an option.
+  "$ljprof" heap --json --top 1000 $view garbage.ljp | tr '{' '\n' |
+    sed -n 's/.*"retained":\([0-9]*\),"own":\([0-9]*\),.*/\1 \2/p' > sums.txt
+  awk '$1 < $2 { bad = 1; print } END { exit bad || !NR }' sums.txt > less.txt ||
+    fail "garbage, '$view': retained is less than own: $(cat less.txt)"
+  ok "garbage retains itself: '$view'"
+done
 refuses "sites without a session" 1 "the lines that allocated are not known" \
   "$ljprof" heap --sites alone.ljp

@@ -73,8 +73,10 @@ void ljp_heap_tree_add_up(const struct ljp_heap_tree *tree,
   for (uint32_t i = 1; i < g->count; i++) {
     struct ljp_heap_group *s = tree_sums(&w, i);
     if (s) {
+      uint64_t own = ljp_graph_own(g, i);
       s->objects++;
-      s->own += ljp_graph_own(g, i);
+      s->own += own;
+      s->retained += ljp_graph_is_held(g, i) ? 0 : own;
     }
   }
   for (uint32_t node = tree->child[0]; node;) {

@@ -17,7 +17,7 @@ struct ljp_heap_tree {
 struct ljp_heap_group {
   uint64_t objects, own;
   /* What the nodes retain, each byte once. Objects that only several of them
-  ** together keep alive are not in it. */
+  ** together keep alive are not in it. Garbage retains itself only. */
   uint64_t retained;
   uint32_t open; /* While the tree is walked. */
 };
