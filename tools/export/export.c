@@ -204,7 +204,7 @@ static int export_write(struct ljp_export *e, unsigned format, const char *to,
   enum ljp_status status = export_formats[format].run(e);
   int error = ljp_print_end(&out);
   const char *text;
-  if (status == LJP_ERR_LIMIT) /* The exporter has said what does not fit. */
+  if (status == LJP_ERR_LIMIT) /* The exporter has said why. */
     return ljp_outfile_abort(&file), LJP_EXIT_FAILED;
   for (uint32_t i = 0; e->no_notices && !status && !error &&
                        (text = ljp_profile_notice(e->p, i));
@@ -310,7 +310,8 @@ static int export_profile(const char *file, unsigned format, const char *to,
 
 /* Formats of heap snapshots need no profile. */
 static int export_heap(const char *file, unsigned format, const char *to,
-                       bool force, const char *number, bool no_symbols)
+                       bool force, const char *number,
+                       const struct ljp_profile_options *options)
 {
   static struct ljp_graph graph;
   char *end = NULL;
@@ -322,8 +323,10 @@ static int export_heap(const char *file, unsigned format, const char *to,
                       UINT32_MAX, number);
     return LJP_EXIT_USAGE;
   }
-  struct ljp_export e = {
-      .graph = &graph, .file = file, .no_symbols = no_symbols};
+  struct ljp_export e = {.graph = &graph,
+                         .file = file,
+                         .no_symbols = options->no_symbols,
+                         .label_key = options->label_key};
   int code = LJP_EXIT_FAILED;
   if (strcmp(file, "-") == 0)
     e.file = "/dev/stdin";
@@ -375,11 +378,16 @@ static bool export_refuses(unsigned format, const char *part, const char *more)
 {
   const bool ljm = export_formats[format].run == ljp_export_ljm;
   if (export_formats[format].run == ljp_export_heapsnapshot) {
-    if (part || more)
+    const bool by = part && strcmp(part, "--by") == 0;
+    if (part && strcmp(part, "--label") == 0)
+      ljp_command_error("export", "--label: heap snapshots are exported whole; "
+                                  "--by label:KEY puts labels into the stacks "
+                                  "that allocated");
+    else if (more || (part && !by))
       ljp_command_error("export",
                         "%s: a heap snapshot has no stacks, which this is for",
-                        part ? part : more);
-    return part || more;
+                        more ? more : part);
+    return more || (part && !by);
   }
   if (!part || (!ljm && export_formats[format].run != ljp_export_ljp) ||
       (!ljm && strcmp(part, "--label") == 0))
@@ -427,10 +435,11 @@ int ljp_command_export(int argc, char **argv)
   if (!format || f == FORMATS)
     return LJP_EXIT_USAGE;
   const bool heap = export_formats[f].run == ljp_export_heapsnapshot;
-  const char *refused = lua                ? "--lua"
-                        : labels.by        ? "--by"
-                        : labels.labels[0] ? "--label"
-                                           : NULL;
+  const char *refused = lua                        ? "--lua"
+                        : heap && labels.labels[0] ? "--label"
+                        : labels.by                ? "--by"
+                        : labels.labels[0]         ? "--label"
+                                                   : NULL;
   if (export_refuses(f, refused,
                      heap && lines   ? "--lines"
                      : heap && value ? "--value"
@@ -450,12 +459,12 @@ int ljp_command_export(int argc, char **argv)
                       export_formats[f].name);
     return LJP_EXIT_FAILED;
   }
-  if (heap)
-    return export_heap(file, f, to, force, snapshot, no_symbols);
   struct ljp_profile_options options = {
       .no_symbols = no_symbols, .lua_view = lua, .points = true};
   if ((code = ljp_label_options("export", &labels, &options)))
     return code;
+  if (heap)
+    return export_heap(file, f, to, force, snapshot, &options);
   return export_profile(file, f, to, force, value, &options,
                         LJP_NAME_SUFFIX | (lines ? LJP_NAME_LINES : 0));
 }

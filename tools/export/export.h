@@ -40,7 +40,8 @@ struct ljp_export {
   bool no_notices;                /* Set by a format without a place for them:
                                   ** they go to stderr. If it is set before
                                   ** the export, formats add no notes. */
-  bool no_symbols;                /* For heap snapshots. */
+  bool no_symbols;                /* For heap snapshots, as the next. */
+  const char *label_key;          /* Puts its values into stacks. NULL: none. */
   unsigned how;                   /* Flags for ljp_frame_name(). */
   bool has[LJP_VALUE_COUNT];      /* Values that the profile has. */
   uint64_t part[LJP_VALUE_COUNT]; /* Parts of an object not returned yet. */

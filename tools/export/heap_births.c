@@ -65,16 +65,24 @@ static enum ljp_status births_choose(struct ljp_heap_births *b,
 
 enum ljp_status ljp_heap_births_load(struct ljp_heap_births *b,
                                      const struct ljp_graph *g,
-                                     const char *file, bool no_symbols)
+                                     const char *file, bool no_symbols,
+                                     const char *label_key)
 {
   char error[LJP_READER_ERROR_BYTES + 64];
-  const struct ljp_profile_options options = {
-      .no_symbols = no_symbols, .no_samples = true, .births = g->head.snapshot};
+  const struct ljp_profile_options options = {.no_symbols = no_symbols,
+                                              .no_samples = true,
+                                              .label_key = label_key,
+                                              .label_frames = label_key != NULL,
+                                              .births = g->head.snapshot};
   *b = (struct ljp_heap_births){.p = NULL};
   if (ljp_profile_load(file, &options, &b->p, error)) {
     b->p = NULL;
-    ljp_command_note("export", "%s: allocations are left out: %s", file, error);
-    return LJP_OK;
+    if (label_key)
+      ljp_command_error("export", "%s: %s", file, error);
+    else
+      ljp_command_note("export", "%s: allocations are left out: %s", file,
+                       error);
+    return label_key ? LJP_ERR_LIMIT : LJP_OK;
   }
   if (!b->p->births.found || !b->p->births.count) {
     births_drop_profile(b);

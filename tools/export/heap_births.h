@@ -24,11 +24,13 @@ struct ljp_heap_births {
   uint32_t frames;
 };
 
-/* Reads the file once more. Without a session in it, b->p is NULL. error:
-** why it failed. */
+/* Reads the file once more. Without a session in it, b->p is NULL. label_key: of
+** which the values are the outermost frames of stacks; NULL: none. LJP_ERR_LIMIT:
+** the file has no such label, which is reported; LJP_ERR_MEM. */
 enum ljp_status ljp_heap_births_load(struct ljp_heap_births *b,
                                      const struct ljp_graph *g,
-                                     const char *file, bool no_symbols);
+                                     const char *file, bool no_symbols,
+                                     const char *label_key);
 void ljp_heap_births_fini(struct ljp_heap_births *b);
 
 /* The number of an object's place in the trace tree; 0: not known. */

@@ -382,7 +382,7 @@ enum ljp_status ljp_export_heapsnapshot(struct ljp_export *e)
   for (uint32_t i = 1; i < g->count; i++)
     s.garbage += !ljp_graph_is_held(g, i);
   enum ljp_status status =
-      ljp_heap_births_load(&s.births, g, e->file, e->no_symbols);
+      ljp_heap_births_load(&s.births, g, e->file, e->no_symbols, e->label_key);
   snapshot_choose_ids(&s);
   if (!status)
     status =

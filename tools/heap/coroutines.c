@@ -21,6 +21,7 @@ struct coroutine_group {
 
 struct coroutine_groups {
   const struct ljp_graph *g;
+  const struct ljp_heap_sites *sites;
   struct coroutine_group *list;
   uint32_t count, room;
   struct ljp_heap_ids ids;
@@ -96,7 +97,8 @@ static enum ljp_status coroutine_collect(struct coroutine_groups *groups,
     return LJP_ERR_MEM;
   memset(groups->of, 0xff, g->count * sizeof *groups->of);
   for (uint32_t i = 1; i < g->count; i++) {
-    if (g->type[i] != LJP_MEM_TYPE_THREAD)
+    if (g->type[i] != LJP_MEM_TYPE_THREAD ||
+        !ljp_heap_sites_want(groups->sites, i))
       continue;
     groups->all++;
     if (!ljp_graph_is_held(g, i)) {
@@ -191,7 +193,7 @@ enum ljp_status ljp_heap_coroutines(struct ljp_heap_view *v,
   struct ljp_heap_kinds kinds;
   struct ljp_heap_ways ways = {.list = NULL};
   struct ljp_heap_tree tree;
-  struct coroutine_groups groups = {.g = &v->graph};
+  struct coroutine_groups groups = {.g = &v->graph, .sites = &v->sites};
   enum ljp_status status = ljp_heap_kinds_find(&v->graph, &kinds);
   if (!status)
     status = ljp_heap_ways_init(&ways, &v->graph, &kinds);

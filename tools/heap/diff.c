@@ -235,14 +235,12 @@ static enum ljp_status diff_sites(const struct diff *d)
     list[sites->of[i]].bytes += ljp_graph_own(&v->graph, i);
   }
   qsort(list, sites->count, sizeof *list, diff_by_site);
-  ljp_heap_table(d->s, "sites", "      born    objects  allocated by");
+  ljp_heap_sites_table(sites, d->s, "      born    objects");
   for (uint32_t i = 0; i < sites->count && i < v->top && list[i].objects; i++) {
-    struct ljp_heap_text text = {.len = 0};
-    ljp_heap_site_text(sites, list[i].site, &text);
     ljp_heap_row(d->s);
     ljp_heap_cell_bytes(d->s, "born_bytes", list[i].bytes);
     ljp_heap_cell_count(d->s, "born_objects", list[i].objects);
-    ljp_heap_cell_text(d->s, "site", &text);
+    ljp_heap_sites_cell(sites, list[i].site, d->s);
     ljp_heap_row_end(d->s);
   }
   ljp_heap_table_end(d->s);

@@ -145,6 +145,17 @@ bool ljp_heap_can_find(const char *pattern)
   return status != LJP_ERR_USE;
 }
 
+static void find_only_wanted(const struct ljp_graph *g,
+                             const struct ljp_heap_sites *sites,
+                             struct ljp_heap_found *found)
+{
+  for (uint32_t i = 1; i < g->count; i++)
+    if (ljp_heap_is_found(found, i) && !ljp_heap_sites_want(sites, i)) {
+      found->bits[i / 8] &= (uint8_t) ~(1u << i % 8);
+      found->count--;
+    }
+}
+
 enum ljp_status ljp_heap_find(const struct ljp_graph *g,
                               const struct ljp_heap_kinds *kinds,
                               const struct ljp_heap_sites *sites,
@@ -154,15 +165,18 @@ enum ljp_status ljp_heap_find(const struct ljp_graph *g,
   *found = (struct ljp_heap_found){.bits = calloc(g->count / 8 + 1, 1)};
   if (!found->bits)
     return LJP_ERR_MEM;
-  if (find_by_address(g, pattern, found))
-    return LJP_OK;
-  enum ljp_status status = find_compile(pattern, &regex);
-  if (status)
-    return status;
-  status = find_by_regex(g, kinds, &regex, found);
-  if (!status && sites)
-    status = find_by_site(g, sites, &regex, found);
-  regfree(&regex);
+  enum ljp_status status = LJP_OK;
+  if (!find_by_address(g, pattern, found)) {
+    status = find_compile(pattern, &regex);
+    if (status)
+      return status;
+    status = find_by_regex(g, kinds, &regex, found);
+    if (!status && sites)
+      status = find_by_site(g, sites, &regex, found);
+    regfree(&regex);
+  }
+  if (!status && sites && sites->labelled)
+    find_only_wanted(g, sites, found);
   return status;
 }
 

@@ -13,7 +13,8 @@ struct ljp_heap_found {
   uint32_t count;
 };
 
-/* sites: NULL, or with the sites of this graph's nodes.
+/* sites: NULL, or with the sites of this graph's nodes; what they do not want is
+** not found.
 **
 ** "0x7f12..." is the address of an object, as views and `ljprof dump` show it.
 ** Anything else is an extended regular expression: it finds strings by their

@@ -9,6 +9,7 @@
 #include "tools/heap/find.h"
 #include "tools/heap/joined.h"
 #include "tools/shared/command.h"
+#include "tools/shared/labels.h"
 
 static const char help[] =
     "Usage: ljprof heap [OPTION]... FILE\n"
@@ -54,6 +55,21 @@ static const char help[] =
     "that\n"
     "allocated them.\n"
     "\n"
+    "Objects by the labels with which they were allocated, in a memory "
+    "session's "
+    "file:\n"
+    "  --label KEY=VALUE  of --path, --retained-by, --coroutines, --strings "
+    "and "
+    "--sites:\n"
+    "                     only objects with this label (KEY=: without KEY); "
+    "may "
+    "be\n"
+    "                     repeated\n"
+    "  --by label:KEY     --sites, and those of --diff, by the values of KEY "
+    "in "
+    "place of\n"
+    "                     lines\n"
+    "\n"
     "Of a running program:\n"
     "  -p, --pid PID     take a snapshot of the program: its number (see "
     "ljprof "
@@ -85,6 +101,7 @@ struct heap_options {
   const char *path, *retained_by, *snapshot, *depth, *top;
   bool dominators, coroutines, strings, sites, diff, json;
   struct ljp_heap_joined_options joined;
+  struct ljp_label_options labels;
 };
 
 typedef enum ljp_status heap_show(struct ljp_heap_view *v,
@@ -127,7 +144,7 @@ static heap_show *heap_choose(const struct heap_options *o,
       {"--diff", o->diff, ljp_heap_overview, NULL}, /* Two views, see below. */
   };
   const char *chosen = NULL;
-  heap_show *show = ljp_heap_overview;
+  heap_show *show = o->labels.by ? ljp_heap_show_sites : ljp_heap_overview;
   for (unsigned i = 0; i < sizeof views / sizeof *views; i++) {
     if (!views[i].wanted)
       continue;
@@ -209,34 +226,62 @@ static bool heap_load_two(struct ljp_heap_view v[2], const char **files,
   return heap_load(&v[0], files[0], count == 1 ? before : 0);
 }
 
-/* For the views that show or look for them. */
-static bool heap_load_sites(const struct heap_options *o,
-                            struct ljp_heap_view *v, const char *file)
-{
-  char error[LJP_READER_ERROR_BYTES + 64];
-  if (!o->sites && !o->diff && !v->pattern)
-    return true;
-  if (o->sites && !v->graph.in_session) {
-    ljp_command_error("heap",
-                      "%s: the lines that allocated are not known, since no "
-                      "memory session has recorded the snapshot; ljprof record "
-                      "--memory --every --snapshot writes both into one file",
-                      file);
-    return false;
-  }
-  if (!ljp_heap_sites_init(&v->sites, &v->graph, file, error))
-    return true;
-  ljp_command_error("heap", "%s: %s", file, error);
-  return false;
-}
-
 /* What is to be shown, checked before anything is read. */
 struct heap_plan {
   const struct heap_options *o;
   struct ljp_heap_view *v; /* Two. */
   heap_show *show;
   uint32_t number[2];
+  struct ljp_profile_options labels;
 };
+
+/* For the views that show or look for them. */
+static bool heap_load_sites(const struct heap_plan *plan,
+                            struct ljp_heap_view *v, const char *file)
+{
+  char error[LJP_READER_ERROR_BYTES + 64];
+  const bool needed = plan->show == ljp_heap_show_sites ||
+                      plan->labels.labels.count || plan->labels.label_key;
+  if (!needed && !plan->o->diff && !v->pattern)
+    return true;
+  if (needed && !v->graph.in_session) {
+    ljp_command_error("heap",
+                      "%s: %s are not known, since no "
+                      "memory session has recorded the snapshot; ljprof record "
+                      "--memory --every --snapshot writes both into one file",
+                      file,
+                      plan->labels.labels.count || plan->labels.label_key
+                          ? "the labels of allocations"
+                          : "the lines that allocated");
+    return false;
+  }
+  if (!ljp_heap_sites_init(&v->sites, &v->graph, file, &plan->labels, error))
+    return true;
+  ljp_command_error("heap", "%s: %s", file, error);
+  return false;
+}
+
+/* --label and --by, with a view that has them. */
+static bool heap_check_labels(struct heap_plan *plan, unsigned files)
+{
+  const struct heap_options *o = plan->o;
+  const bool overview = plan->show == ljp_heap_overview && !o->diff;
+  if (ljp_label_options("heap", &o->labels, &plan->labels))
+    return false;
+  plan->labels.label_frames = false;
+  if (o->labels.labels[0] &&
+      (overview || o->diff || plan->show == ljp_heap_dominators))
+    ljp_command_error("heap", "--label is for --path, --retained-by, "
+                              "--coroutines, --strings and --sites");
+  else if (o->labels.by && !o->diff && plan->show != ljp_heap_show_sites)
+    ljp_command_error("heap", "--by is for --sites and --diff");
+  else if (o->labels.by && o->diff && files > 1)
+    ljp_command_error("heap", "--by is for two snapshots in the file of one "
+                              "memory session: name one file");
+  else
+    return true;
+  return false;
+}
 
 /* -1: go on; else the exit code after reporting what is wrong. */
 static int heap_check(struct heap_plan *plan, const char **files,
@@ -259,7 +304,10 @@ static int heap_check(struct heap_plan *plan, const char **files,
                           : "this command takes one file; --diff takes two");
     return LJP_EXIT_USAGE;
   }
-  return v[1].pattern && !ljp_heap_can_find(v[1].pattern) ? LJP_EXIT_USAGE : -1;
+  return (v[1].pattern && !ljp_heap_can_find(v[1].pattern)) ||
+                 !heap_check_labels(plan, count)
+             ? LJP_EXIT_USAGE
+             : -1;
 }
 
 static int heap_run(const struct heap_plan *plan, const char **files,
@@ -274,8 +322,8 @@ static int heap_run(const struct heap_plan *plan, const char **files,
   if (!loaded)
     return LJP_EXIT_FAILED;
   /* Two files tell nothing of each other's allocations. */
-  if (count == 1 && (!heap_load_sites(o, &v[1], files[0]) ||
-                     (o->diff && !heap_load_sites(o, &v[0], files[0]))))
+  if (count == 1 && (!heap_load_sites(plan, &v[1], files[0]) ||
+                     (o->diff && !heap_load_sites(plan, &v[0], files[0]))))
     return LJP_EXIT_FAILED;
   bool whole =
       ljp_heap_is_whole(&v[1]) && (!o->diff || ljp_heap_is_whole(&v[0]));
@@ -317,8 +365,10 @@ static int heap_main(struct heap_plan *plan, const char **files, unsigned count)
     ljp_command_error("heap", "no file given ('-': standard input)");
     return LJP_EXIT_USAGE;
   }
-  int code = ljp_heap_joined_check(joined, plan->o->diff || plan->o->sites ||
-                                               plan->o->snapshot || count);
+  const struct heap_options *o = plan->o;
+  int code = ljp_heap_joined_check(joined, o->diff || o->sites || o->snapshot ||
+                                               o->labels.labels[0] ||
+                                               o->labels.by || count);
   if (code < 0)
     code = heap_check(plan, files, count);
   if (code >= 0)
@@ -354,6 +404,7 @@ int ljp_command_heap(int argc, char **argv)
       {"--vm", NULL, &o.joined.vm},
       {"--gc", &o.joined.gc, NULL},
       {"--string-bytes", NULL, &o.joined.string_bytes},
+      LJP_LABEL_FLAGS(o.labels),
   };
   const char **files = malloc((size_t)argc * sizeof *files);
   if (!files)

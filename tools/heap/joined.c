@@ -51,10 +51,11 @@ int ljp_heap_joined_check(const struct ljp_heap_joined_options *o, bool files)
     ljp_command_error("heap", "%s is for a running program: -p PID is missing",
                       alone);
   else if (files)
-    ljp_command_error("heap", "-p PID takes a snapshot of its own: no FILE, "
-                              "--diff, --sites or --snapshot can be given; "
-                              "'ljprof record -p PID --memory --snapshot' "
-                              "makes a FILE that has sites");
+    ljp_command_error("heap",
+                      "-p PID takes a snapshot of its own: no FILE, "
+                      "--diff, --sites, --label, --by or --snapshot can "
+                      "be given; 'ljprof record -p PID --memory "
+                      "--snapshot' makes a FILE that has sites");
   else if (o->force && !o->output)
     ljp_command_error("heap", "--force replaces a file: -o FILE is missing");
   else if (o->output && strcmp(o->output, "-") == 0)

@@ -52,6 +52,30 @@ static void overview_damage(const struct ljp_heap_view *v,
         g->missing_refs);
 }
 
+/* What has the labels that the user asks for. */
+static void overview_labelled(const struct ljp_heap_view *v,
+                              struct ljp_heap_show *s)
+{
+  const struct ljp_graph *g = &v->graph;
+  struct ljp_heap_text bytes = {.len = 0};
+  uint64_t objects = 0, own = 0;
+  if (!v->sites.labelled)
+    return;
+  for (uint32_t i = 1; i < g->count; i++)
+    if (ljp_heap_sites_want(&v->sites, i)) {
+      objects++;
+      own += ljp_graph_own(g, i);
+    }
+  ljp_heap_amount(&bytes, own);
+  ljp_heap_show_number(s, "labelled_objects", objects);
+  ljp_heap_show_number(s, "labelled_bytes", own);
+  ljp_heap_show_line(s,
+                     "Only %" PRIu64 " of them are shown, %s: those that%s "
+                     "were allocated with the labels",
+                     objects, bytes.data,
+                     v->sites.sampled ? " were sampled and" : "");
+}
+
 void ljp_heap_show_totals(const struct ljp_heap_view *v,
                           struct ljp_heap_show *s)
 {
@@ -83,6 +107,7 @@ void ljp_heap_show_totals(const struct ljp_heap_view *v,
   ljp_heap_show_number(s, "garbage_bytes", t->garbage_bytes);
   ljp_heap_show_bool(s, "any_moment", g->head.taken == LJP_HEAP_TAKEN_MOMENT);
   ljp_heap_show_bool(s, "complete", ljp_heap_is_whole(v));
+  overview_labelled(v, s);
 }
 
 /* -- The biggest retainers ------------------------------------------------- */

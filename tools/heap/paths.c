@@ -74,10 +74,8 @@ static void paths_rows_fini(struct paths_rows *rows)
 static int paths_by_retained(const void *a, const void *b)
 {
   const struct paths_row *x = a, *y = b;
-  uint64_t of_x = x->sums.retained ? x->sums.retained : x->sums.own;
-  uint64_t of_y = y->sums.retained ? y->sums.retained : y->sums.own;
-  if (of_x != of_y)
-    return of_x < of_y ? 1 : -1;
+  if (x->sums.retained != y->sums.retained)
+    return x->sums.retained < y->sums.retained ? 1 : -1;
   return x->example < y->example ? -1 : x->example > y->example;
 }
 
@@ -164,7 +162,30 @@ static uint32_t paths_only_one(const struct ljp_heap_view *v,
   return node;
 }
 
-/* The stack that allocated an object, and how long ago. */
+static void paths_birth_labels(const struct ljp_profile *p, uint32_t labels,
+                               struct ljp_heap_show *s)
+{
+  const struct ljp_profile_labels *set = &p->labels[labels];
+  struct ljp_heap_text line = {.len = 0};
+  ljp_heap_lines(s, "labels");
+  if (labels && labels < LJP_LABELS_OWN) {
+    ljp_heap_format(&line, "%s", s->json ? "" : "labels ");
+    ljp_heap_bytes(&line, ljp_profile_str(p, p->label_texts[labels]), 300);
+    ljp_heap_lines_add(s, &line);
+  }
+  for (uint32_t i = 0; i < set->count; i++) {
+    const struct ljp_profile_label_pair *pair = &p->label_pairs[set->first + i];
+    line.len = 0;
+    ljp_heap_format(&line, "%s", s->json ? "" : "label ");
+    ljp_heap_bytes(&line, ljp_profile_str(p, pair->key), 300);
+    ljp_heap_format(&line, "=");
+    ljp_heap_bytes(&line, ljp_profile_str(p, pair->value), 300);
+    ljp_heap_lines_add(s, &line);
+  }
+  ljp_heap_lines_end(s);
+}
+
+/* The stack that allocated an object, with which labels, and how long ago. */
 static void paths_birth(const struct ljp_heap_view *v, uint32_t node,
                         struct ljp_heap_show *s)
 {
@@ -198,6 +219,7 @@ static void paths_birth(const struct ljp_heap_view *v, uint32_t node,
     ljp_heap_lines_add(s, &line);
   }
   ljp_heap_lines_end(s);
+  paths_birth_labels(p, p->contexts[p->rows[b->row].context].labels, s);
   ljp_heap_row_end(s);
   ljp_heap_table_end(s);
 }

@@ -200,7 +200,8 @@ static enum ljp_status strings_view(const struct ljp_heap_view *v,
   enum ljp_status status = ljp_heap_ways_init(&ways, g, kinds);
   bool ok = !status && found.bits && large.list;
   for (uint32_t i = 1; ok && i < g->count; i++) {
-    if (g->type[i] != LJP_MEM_TYPE_STRING || !ljp_graph_is_held(g, i))
+    if (g->type[i] != LJP_MEM_TYPE_STRING || !ljp_graph_is_held(g, i) ||
+        !ljp_heap_sites_want(&v->sites, i))
       continue;
     found.bits[i / 8] |= (uint8_t)(1u << i % 8);
     strings_keep_large(&large, g, i);
