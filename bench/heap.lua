@@ -1,20 +1,25 @@
 -- For heap.sh. heap.lua pause MB FILE: takes snapshots of a heap of this size, and
 -- prints for how many ms each call held up the program.
 -- heap.lua walk OBJECTS FILE: writes a snapshot of small arrays in one large array;
--- each refers to another two. Prints objects, references, and the walk's seconds.
+-- each refers to another two. Prints objects, references, the walk's seconds, and the
+-- bytes of the file.
+-- heap.lua bytes OBJECTS FILE: writes snapshots of so many arrays with 2 and with 10
+-- references each, to random arrays. Prints the bytes of the file that an object takes,
+-- and those that a reference takes.
 -- heap.lua analyze LJPROF FILE [OPTION]...: runs `ljprof heap`; prints the seconds of
 -- CPU time that it took, and its peak memory in bytes.
 local ffi = require("ffi")
 local what, amount, file = arg[1], arg[2], arg[3]
 
-local function random_arrays(count)
-  local all = {}
+local function random_arrays(count, refs)
+  local all, new_table = {}, require("table.new")
   for i = 1, count do
-    all[i] = { false, false }
+    all[i] = new_table(refs, 0)
   end
   for i = 1, count do
-    local t = all[i]
-    t[1], t[2] = all[math.random(count)], all[math.random(count)]
+    for k = 1, refs do
+      all[i][k] = all[math.random(count)]
+    end
   end
   return all
 end
@@ -38,13 +43,23 @@ if what == "pause" then
   print(("%.2f %.2f %.2f"):format(pauses[1], pauses[4], pauses[7]))
 elseif what == "walk" then
   collectgarbage("stop")
-  Kept = random_arrays(tonumber(amount))
+  Kept = random_arrays(tonumber(amount), 2)
   local best
   for _ = 1, 3 do
     local r = assert(misc.memprof.snapshot { path = file, wait = true })
     best = best and best.walk < r.walk and best or r
   end
   print(best.objects, best.refs, best.walk, best.file_bytes)
+elseif what == "bytes" then
+  collectgarbage("stop")
+  local few, many = 2, 10
+  local function taken(refs)
+    Kept = random_arrays(tonumber(amount), refs)
+    return assert(misc.memprof.snapshot { path = file, wait = true, gc = true })
+  end
+  local a, b = taken(few), taken(many)
+  local of_ref = (b.file_bytes - a.file_bytes) / (b.refs - a.refs)
+  print((a.file_bytes - of_ref * a.refs) / a.objects, of_ref)
 else
   ffi.cdef [[
     struct ljp_usage { long user_s, user_us, system_s, system_us, most_kb, rest[15]; };

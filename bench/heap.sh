@@ -5,6 +5,8 @@
 # pause: the call without the walk, which a copy of the process does; the least, the
 # median and the most of seven. The machine's noise is in the most.
 # walk: the best of three, with encoding and writing.
+# file: bytes without compression, of references in random order, the worst there are; an
+# object is that of small arrays.
 # analyzer: CPU time and peak memory of the command, with the loading of the file.
 set -eu
 build=${BUILD_DIR:-build}
@@ -31,6 +33,11 @@ done
 run walk "$objects" "$work/heap.ljp" > "$work/walk"
 awk '{ printf "walk: %.1f million objects, %.1f million references: %.2f s, %.1f " \
   "million objects/s; target >= 5\n", $1 / 1e6, $2 / 1e6, $3, $1 / $3 / 1e6 }' "$work/walk"
+awk '{ printf "file: %.1f bytes an object with its %.1f references; target <= %.1f\n",
+  $4 / $1, $2 / $1, 12 + 4 * $2 / $1 }' "$work/walk"
+run bytes 200000 "$work/bytes.ljp" > "$work/bytes"
+awk '{ printf "file: %.1f bytes an object, target <= 12; %.1f bytes a reference, " \
+  "target <= 4\n", $1, $2 }' "$work/bytes"
 for view in '' --dominators --strings; do
   # shellcheck disable=SC2086 # no option is no word
   run analyze "$build/bin/ljprof" "$work/heap.ljp" $view > "$work/analyzed"
