@@ -246,49 +246,102 @@ enum ljp_status ljp_heap_paths(struct ljp_heap_view *v, struct ljp_heap_show *s)
 
 /* -- --retained-by --------------------------------------------------------- */
 
-/* Marks what can be reached from the roots without the objects that were found:
-** the rest would go with them. */
-static uint8_t *paths_reach(const struct ljp_graph *g,
-                            const struct ljp_heap_found *found)
+/* What can be reached from the roots without the objects that were found: the rest
+** would go with them. An entry whose weak key goes is removed, so what its value
+** alone keeps alive goes with a later collection. */
+struct paths_reach {
+  const struct ljp_graph *g;
+  const struct ljp_heap_found *found;
+  uint8_t *reached, *before; /* By node; in this collection, in the last one. */
+  uint32_t *stack;
+  uint32_t count;
+};
+
+enum { COLLECTIONS = 100 };
+
+static bool reach_has(const uint8_t *bits, uint32_t node)
 {
-  uint8_t *reached = calloc(g->count / 8 + 1, 1);
-  uint32_t *stack = malloc(g->count * sizeof *stack), depth = 0;
-  if (reached && stack) {
-    reached[0] = 1;
-    stack[depth++] = 0;
-  }
+  return bits[node / 8] >> node % 8 & 1;
+}
+
+static bool reach_holds(const struct paths_reach *r, uint32_t node, uint32_t e)
+{
+  const struct ljp_graph *g = r->g;
+  const uint32_t key = g->name[e];
+  if (g->how[e] & LJP_HEAP_WEAK)
+    return false;
+  if (!r->before || !(g->flags[node] & LJP_HEAP_WEAK_KEYS) ||
+      ljp_graph_how(g, e) != LJP_HEAP_HOW_FIELD)
+    return true;
+  return g->type[key] == LJP_MEM_TYPE_STRING || !ljp_graph_is_held(g, key) ||
+         reach_has(r->before, key);
+}
+
+/* One collection. */
+static void reach_mark(struct paths_reach *r)
+{
+  const struct ljp_graph *g = r->g;
+  uint32_t depth = 0;
+  memset(r->reached, 0, g->count / 8 + 1);
+  r->reached[0] = 1;
+  r->count = 1;
+  r->stack[depth++] = 0;
   while (depth) {
-    uint32_t node = stack[--depth];
+    uint32_t node = r->stack[--depth];
     for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
       uint32_t to = g->target[e];
-      uint8_t bit = (uint8_t)(1u << to % 8);
-      if (g->how[e] & LJP_HEAP_WEAK || reached[to / 8] & bit ||
-          ljp_heap_is_found(found, to))
+      if (reach_has(r->reached, to) || ljp_heap_is_found(r->found, to) ||
+          !reach_holds(r, node, e))
         continue;
-      reached[to / 8] |= bit;
-      stack[depth++] = to;
+      r->reached[to / 8] |= (uint8_t)(1u << to % 8);
+      r->count++;
+      r->stack[depth++] = to;
     }
   }
-  if (!stack) {
-    free(reached);
-    reached = NULL;
+}
+
+/* Collections until nothing more goes. *settled: false if more may go. NULL: no
+** memory. */
+static uint8_t *paths_reach(const struct ljp_graph *g,
+                            const struct ljp_heap_found *found, bool *settled)
+{
+  const size_t bytes = g->count / 8 + 1;
+  struct paths_reach r = {.g = g,
+                          .found = found,
+                          .reached = malloc(bytes),
+                          .stack = malloc(g->count * sizeof *r.stack)};
+  uint8_t *other = malloc(bytes);
+  const bool ok = r.reached && r.stack && other;
+  uint32_t last = 0;
+  *settled = !ok;
+  for (unsigned i = 0; !*settled && i < COLLECTIONS; i++) {
+    reach_mark(&r);
+    *settled = r.count == last;
+    last = r.count;
+    r.before = r.reached;
+    r.reached = other;
+    other = r.before;
   }
-  free(stack);
-  return reached;
+  free(r.stack);
+  free(r.reached); /* Of the collection before. */
+  if (!ok)
+    free(other);
+  return ok ? other : NULL;
 }
 
 static void retained_show(const struct ljp_heap_view *v,
                           struct ljp_heap_kinds *kinds,
-                          const struct ljp_heap_group *all,
+                          const struct ljp_heap_group *all, bool settled,
                           struct ljp_heap_show *s)
 {
   struct ljp_heap_text bytes = {.len = 0};
   ljp_heap_amount(&bytes, all->own);
   ljp_heap_show_number(s, "retained", all->own);
   ljp_heap_show_number(s, "retained_objects", all->objects);
+  ljp_heap_show_bool(s, "at_least", !settled);
   ljp_heap_show_line(s,
-                     "If nothing held them, %" PRIu64 " objects would go: %s",
-                     all->objects, bytes.data);
+                     "If nothing held them, %s%" PRIu64 " objects would go: %s",
+                     settled ? "" : "at least ", all->objects, bytes.data);
   ljp_heap_kinds_sort(kinds);
   ljp_heap_table(s, "kinds", "       own    objects  kind");
   for (uint32_t i = 0; i < kinds->count && i < v->top; i++) {
@@ -317,7 +370,8 @@ enum ljp_status ljp_heap_retained_by(struct ljp_heap_view *v,
   if (!status)
     status = ljp_heap_find(g, &kinds, v->sites.p ? &v->sites : NULL, v->pattern,
                            &found);
-  uint8_t *reached = status ? NULL : paths_reach(g, &found);
+  bool settled = true;
+  uint8_t *reached = status ? NULL : paths_reach(g, &found, &settled);
   if (!status && !reached)
     status = LJP_ERR_MEM;
   for (uint32_t i = 1; !status && i < g->count; i++) {
@@ -332,7 +386,7 @@ enum ljp_status ljp_heap_retained_by(struct ljp_heap_view *v,
   }
   if (!status) {
     paths_head(v, &found, s);
-    retained_show(v, &kinds, &all, s);
+    retained_show(v, &kinds, &all, settled, s);
   }
   free(reached);
   ljp_heap_found_fini(&found);
