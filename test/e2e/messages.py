@@ -4,7 +4,8 @@
 Usage: messages.py SOURCE_DIR GUIDE [FILE...]
 
 Messages are the string constants of the files in COVERED (or of FILE...) with
-three words or more, and the texts of the lists of reasons in LISTS. Entries are
+three words or more, those that the files in CALLED pass to functions that tell
+something, and the texts of the lists of reasons in LISTS. Entries are
 what stands between backquotes in the first column of the guide's tables, with
 "..." for what differs. Prints each message without an entry, and each entry
 without a message, and then fails.
@@ -23,6 +24,18 @@ COVERED = [
     "tools/record/*.c", "tools/join/*.c", "tools/stacks/*.c",
     "tools/shared/*.c",
 ]
+# Of these only what is passed to a function that tells the user something, since
+# most of their other texts are parts of reports.
+CALLED = [
+    "tools/*.c", "tools/advise/*.c", "tools/expect/*.c", "tools/export/*.c",
+    "tools/exporter/*.c", "tools/gather/*.c", "tools/heap/*.c",
+    "tools/inspect/*.c", "tools/page/*.c", "tools/report/*.c",
+    "tools/rewrite/*.c", "tools/top/*.c", "parsers/heap/*.c",
+    "parsers/symbols/*.c", "parsers/tarantool/*.c",
+]
+CALLS = re.compile(r"\b(?:ljp_command_error|ljp_command_note|ljp_page_notice|"
+                   r"ljp_profile_notice|[a-z_]+_(?:refuse|refused|fail|failed|"
+                   r"say|notice|tell|error|wrong|misused))\(")
 # Lists of reasons, which count whatever their length.
 LISTS = {
     "src/base/format.h": ["LJP_CUT_LIST", "LJP_LOSS_LIST",
@@ -101,6 +114,19 @@ def messages(root, files):
                     yield name, text
 
 
+def called(root, files):
+    for name in files:
+        with open(os.path.join(root, name), encoding="utf-8") as f:
+            code = re.sub(r"/\*.*?\*/", " ", f.read(), flags=re.S)
+        for m in CALLS.finditer(code):
+            # Up to the end of the statement; a string may have a semicolon.
+            end = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^";{])*').match(
+                code, m.end())
+            for text in strings(end.group() + ";"):
+                if len(words(text)) >= 3 and not excepted(name, text):
+                    yield name, text
+
+
 def listed(root):
     for name, lists in LISTS.items():
         with open(os.path.join(root, name), encoding="utf-8") as f:
@@ -121,11 +147,14 @@ def entries(guide):
 
 def main():
     root, guide, files = sys.argv[1], sys.argv[2], sys.argv[3:]
-    wanted = list(messages(root, files or sorted(
-        os.path.relpath(p, root) for pattern in COVERED
-        for p in glob.glob(os.path.join(root, pattern)))))
+
+    def named(patterns):
+        return sorted(os.path.relpath(p, root) for pattern in patterns
+                      for p in glob.glob(os.path.join(root, pattern)))
+
+    wanted = list(messages(root, files or named(COVERED)))
     if not files:
-        wanted += listed(root)
+        wanted += list(called(root, named(CALLED))) + list(listed(root))
     found = {}
     bad = 0
     for entry in dict.fromkeys(entries(guide)):
