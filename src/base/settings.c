@@ -145,13 +145,16 @@ static void settings_default(struct ljp_settings *set, enum ljp_setting setting,
 
 /* The one preset, "production": 100 samples a second, at most 1 % of a thread's
 ** time for them, whatever happens; a sample of memory in 512 KiB; and a writer that
-** wakes once a second (doc/guide/always-on.md). */
+** wakes once a second (doc/guide/always-on.md). The kernel's own ticks are often
+** enough for that, and cost nothing when a thread waits and goes on. A perf event
+** would cost some microseconds each time. */
 void ljp_settings_apply_preset(struct ljp_settings *set)
 {
   if (!set->value[LJP_SETTING_PRESET])
     return;
   if (!set->no_cpu) {
     settings_default(set, LJP_SETTING_INTERVAL, "10");
+    settings_default(set, LJP_SETTING_TIMER, "tick");
     settings_default(set, LJP_SETTING_OVERHEAD, "1");
   }
   set->memory = true;

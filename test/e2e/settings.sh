@@ -41,6 +41,7 @@ same "nothing is printed" "" "$(cat err)"
 recorded "settings in the variable" a luajit
 "$ljprof" dump --json "$file" > dump.json
 grep -q '"option.interval_us","value":"10000.000"' dump.json &&
+  grep -q '"option.timer","value":"tick"' dump.json &&
   grep -q '"option.memory.sample_bytes","value":"524288"' dump.json ||
   fail "the options are: $(grep option dump.json)"
 ok "the preset takes 100 samples a second, and memory every 512 KiB"

@@ -73,7 +73,8 @@ static int gather_check(const char *service, const char *age, const char *ring)
   else if (age && ljp_setting_seconds(age) < 1)
     flag = "--age", value = age,
     wants = "a time of at least a second, such as 90m, 12h or 7d";
-  else if (ring && ljp_setting_bytes(ring) < 0)
+  else if (ring &&
+           !(ljp_setting_bytes(ring) >= 0 && ljp_setting_bytes(ring) <= 1e18))
     flag = "--ring", value = ring,
     wants = "a number of bytes, such as 500M or 2G";
   if (!*wants)
