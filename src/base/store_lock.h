@@ -33,15 +33,16 @@ static inline bool ljp_store_is_locked(int fd)
   return false;
 }
 
-/* The same by name. *st: of the file. True also if it cannot be opened, unless it
-** is gone or no regular file. */
+/* The same by name. *st: of the file. True also if it cannot be opened; then
+** *error says why, else it is 0. */
 static inline bool ljp_store_is_written(int dir, const char *name,
-                                        struct stat *st)
+                                        struct stat *st, int *error)
 {
   int fd = openat(dir, name,
                   O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+  *error = fd < 0 && errno != ENOENT && errno != ELOOP ? errno : 0;
   if (fd < 0)
-    return errno != ENOENT && errno != ELOOP;
+    return *error != 0;
   bool written = fstat(fd, st) || !S_ISREG(st->st_mode);
   if (!written)
     written = ljp_store_is_locked(fd);

@@ -47,6 +47,7 @@ static void room_count_writers(struct ljp_store_room *room)
 {
   char name[LJP_STORE_NAME_BYTES];
   struct stat st;
+  int error;
   if (room->count)
     qsort(room->files, room->count, sizeof *room->files, room_by_process);
   for (size_t i = 0; i < room->count; i++) {
@@ -54,7 +55,7 @@ static void room_count_writers(struct ljp_store_room *room)
     if (!f->pid || (i + 1 < room->count && f[1].pid == f->pid))
       continue;
     room_name(room, f, name);
-    room->writers += ljp_store_is_written(room->dir, name, &st);
+    room->writers += ljp_store_is_written(room->dir, name, &st, &error);
   }
 }
 
@@ -136,21 +137,25 @@ int ljp_store_room_prune(struct ljp_store_room *room, uint64_t limit,
 {
   char name[LJP_STORE_NAME_BYTES];
   struct stat st;
-  int failed = 0;
+  int failed = 0, error;
   size_t kept = 0;
   for (size_t i = 0; i < room->count; i++) {
     struct ljp_store_file *f = &room->files[i];
     room_name(room, f, name);
-    if (room->bytes > limit && !ljp_store_is_written(room->dir, name, &st)) {
-      int error = unlinkat(room->dir, name, 0) ? errno : 0;
-      if (told && error != ENOENT)
-        told(ctx, name, f->room, error);
+    error = 0;
+    if (room->bytes > limit &&
+        !ljp_store_is_written(room->dir, name, &st, &error)) {
+      error = unlinkat(room->dir, name, 0) ? errno : 0;
+      if (told && !error)
+        told(ctx, name, f->room, 0);
       if (!error || error == ENOENT) {
         room->bytes -= f->room;
         continue;
       }
-      failed = failed ? failed : error;
     }
+    if (told && error)
+      told(ctx, name, f->room, error);
+    failed = failed ? failed : error;
     room->files[kept++] = *f;
   }
   room->count = kept;

@@ -39,7 +39,7 @@ typedef void ljp_store_removed(void *ctx, const char *name, uint64_t bytes,
 
 /* Removes the oldest files that nobody writes until all of them take at most
 ** limit bytes. told may be NULL. Returns 0, or the errno for which the first of
-** the files that stay could not be removed. */
+** the files that stay could not be removed, or not be looked at. */
 int ljp_store_room_prune(struct ljp_store_room *room, uint64_t limit,
                          ljp_store_removed *told, void *ctx);
 

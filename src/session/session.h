@@ -78,7 +78,7 @@ struct ljp_session_options {
   ** none. They are removed elsewhere, too. */
   const struct ljp_sink_next *next;
   /* In the child of a fork: record into PATH.PID (files only; PATH.PID-2 ... if
-  ** that exists), or not at all.
+  ** that exists; in a store, into files of its own), or not at all.
   ** The file appears after the first flush interval, so that a fork with an
   ** exec leaves none. Only the forking thread's producers continue. */
   bool record_child;

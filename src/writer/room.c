@@ -73,9 +73,10 @@ static void room_make(struct ljp_writer *w)
   uint64_t spare = room_share(w, room.writers);
   uint64_t budget = w->options.ring_bytes;
   uint64_t limit = budget > spare ? budget - spare : 0;
-  w->room.error = ljp_store_room_prune(&room, limit, NULL, NULL);
+  int error = ljp_store_room_prune(&room, limit, NULL, NULL);
   if (room.bytes > limit)
     w->room.most_bytes = LEAST_BYTES;
+  w->room.error = room.bytes > budget ? error : 0;
   ljp_store_room_free(&room);
 }
 

@@ -57,7 +57,9 @@ char *ljp_sink_store_path(struct ljp_sink *sink)
   if (!error) {
     if (room.last > sink->sequence)
       sink->sequence = room.last;
-    name.sequence = ++sink->sequence;
+    if (sink->sequence < LJP_STORE_MAX_SEQUENCE)
+      sink->sequence++;
+    name.sequence = sink->sequence;
     strcpy(name.service, sink->service);
     memcpy(path, sink->path, folder);
     ljp_store_name_put(path + folder, &name);

@@ -68,6 +68,7 @@ sequences() {
 # The bound: the budget, and 1 MiB for each process.
 workers=3 budget=4096
 limit=$((budget + (workers + 1) * 1024))
+# shellcheck disable=SC2016 # for later
 at_end='for file in "$SCRATCH"/pid.*; do kill -9 "${file##*pid.}"; done 2> /dev/null'
 "$ljprof" record --ring ${budget}k --memory --every --flush 50 -o store -- \
   prefork.lua $workers > said 2>&1 &

@@ -13,6 +13,7 @@ while os.clock() < ends do
 end
 print("result 4711")
 END
+# shellcheck disable=SC2016 # for later
 at_end='[ -z "${app-}" ] || kill -9 $app'
 
 # -- A clock that was set back -------------------------------------------------
@@ -42,7 +43,9 @@ if unshare -rpf true 2> unshare.txt; then
   done
   mkdir -p twins
   # shellcheck disable=SC2154
-  wait "$twin1" && wait "$twin2" || fail "$(cat out.1 out.2)"
+  wait "$twin1" || fail "$(cat out.1)"
+  # shellcheck disable=SC2154
+  wait "$twin2" || fail "$(cat out.2)"
   if [ "$(cat out.1 out.2 | sort -u)" = "result 4711" ]; then
     for file in twins/*.ljp; do
       "$ljprof" dump "$file" | sed -n 's/^block 0 .*stream \([0-9a-f]*\).*/\1/p'

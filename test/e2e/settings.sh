@@ -27,7 +27,7 @@ run() {
 # recorded WHAT FOLDER SERVICE: a whole file with samples of the program.
 recorded() {
   set -- "$1" "$2"/"$3"-*.ljp
-  [ $# = 2 ] && [ -f "$2" ] || fail "$1: the files are $*"
+  if [ $# != 2 ] || [ ! -f "$2" ]; then fail "$1: the files are $*"; fi
   same "$1" whole "$("$ljprof" check "$2" | tail -n 1)"
   "$ljprof" report "$2" > report.txt
   grep -q 'app.lua:[0-9]*$\|app.lua$' report.txt ||
@@ -40,10 +40,10 @@ run "output=$PWD/a; ring=50M; preset=production"
 same "nothing is printed" "" "$(cat err)"
 recorded "settings in the variable" a luajit
 "$ljprof" dump --json "$file" > dump.json
-grep -q '"option.interval_us","value":"10000.000"' dump.json &&
-  grep -q '"option.timer","value":"tick"' dump.json &&
-  grep -q '"option.memory.sample_bytes","value":"524288"' dump.json ||
-  fail "the options are: $(grep option dump.json)"
+for option in interval_us:10000.000 timer:tick memory.sample_bytes:524288; do
+  grep -q "\"option.${option%:*}\",\"value\":\"${option#*:}\"" dump.json ||
+    fail "no $option: $(grep option dump.json)"
+done
 ok "the preset takes 100 samples a second, and memory every 512 KiB"
 
 cat > service.conf << END

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   } else if (e.count) {
     abort();
   }
-  free(e.sessions);
-  free(again.sessions);
+  ljp_exporter_forget(&e);
+  ljp_exporter_forget(&again);
   return 0;
 }

@@ -83,8 +83,6 @@ static void exporter_read_state(struct ljp_exporter *e, const char *path)
   if (error)
     ljp_command_note("exporter", "%s: %s: the counters begin anew", path,
                      error == EILSEQ ? "it is damaged" : strerror(error));
-  if (error)
-    e->count = 0;
   free(text);
   if (fd >= 0)
     close(fd);
@@ -206,6 +204,6 @@ int ljp_command_exporter(int argc, char **argv)
       exporter_pause(ljp_setting_seconds(every));
   } while (every && !exporter_ends);
   ljp_store_close(&e.store);
-  free(e.sessions);
+  ljp_exporter_forget(&e);
   return code < 0 ? LJP_EXIT_OK : code;
 }

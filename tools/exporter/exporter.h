@@ -54,7 +54,7 @@ struct ljp_exporter_session {
 
 struct ljp_exporter {
   struct ljp_store store;
-  struct ljp_exporter_session *sessions; /* Sorted by stream. */
+  struct ljp_exporter_session **sessions; /* Sorted by stream. */
   size_t count, room;
   uint64_t recent_s; /* Sessions that ended longer ago are not shown. */
   uint64_t unreadable;
@@ -68,10 +68,12 @@ bool ljp_exporter_read(const struct ljp_store *store,
 /* sessions.c: looks at the store, and adds up. Returns an errno. */
 int ljp_exporter_look(struct ljp_exporter *e);
 /* A session of this stream, new if there is none. NULL: no memory, or there are
-** too many. The pointer is valid until the next call. */
+** too many. */
 enum { LJP_EXPORTER_SESSIONS = 65536 };
 struct ljp_exporter_session *ljp_exporter_session(struct ljp_exporter *e,
                                                   uint64_t stream);
+
+void ljp_exporter_forget(struct ljp_exporter *e); /* All sessions. */
 
 /* state.c: the text of a state file, which is not trusted. False: it is none; then
 ** there are no sessions. */

@@ -16,28 +16,41 @@ struct ljp_exporter_session *ljp_exporter_session(struct ljp_exporter *e,
   size_t low = 0, high = e->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (e->sessions[middle].stream < stream)
+    if (e->sessions[middle]->stream < stream)
       low = middle + 1;
     else
       high = middle;
   }
-  if (low < e->count && e->sessions[low].stream == stream)
-    return &e->sessions[low];
+  if (low < e->count && e->sessions[low]->stream == stream)
+    return e->sessions[low];
   if (e->count == LJP_EXPORTER_SESSIONS)
     return NULL;
   if (e->count == e->room) {
     size_t room = e->room ? 2 * e->room : 64;
-    void *more = realloc(e->sessions, room * sizeof *e->sessions);
+    void *more = realloc((void *)e->sessions, room * sizeof *e->sessions);
     if (!more)
       return NULL;
     e->sessions = more;
     e->room = room;
   }
-  memmove(&e->sessions[low + 1], &e->sessions[low],
+  struct ljp_exporter_session *s = calloc(1, sizeof *s);
+  if (!s)
+    return NULL;
+  memmove((void *)&e->sessions[low + 1], (const void *)&e->sessions[low],
           (e->count - low) * sizeof *e->sessions);
   e->count++;
-  e->sessions[low] = (struct ljp_exporter_session){.stream = stream};
-  return &e->sessions[low];
+  e->sessions[low] = s;
+  s->stream = stream;
+  return s;
+}
+
+void ljp_exporter_forget(struct ljp_exporter *e)
+{
+  for (size_t i = 0; i < e->count; i++)
+    free(e->sessions[i]);
+  free((void *)e->sessions);
+  e->sessions = NULL;
+  e->count = e->room = 0;
 }
 
 static uint64_t sessions_written_s(const struct ljp_store *store,
@@ -89,7 +102,7 @@ int ljp_exporter_look(struct ljp_exporter *e)
     return error;
   e->unreadable = 0;
   for (size_t i = 0; i < e->count; i++)
-    e->sessions[i].here = false;
+    e->sessions[i]->here = false;
   for (size_t i = 0; i < e->store.count; i++) {
     const struct ljp_segment *s = &e->store.segments[i];
     e->unreadable += s->error != NULL;
@@ -98,7 +111,7 @@ int ljp_exporter_look(struct ljp_exporter *e)
   }
   size_t kept = 0;
   for (size_t i = 0; i < e->count; i++) {
-    struct ljp_exporter_session *s = &e->sessions[i];
+    struct ljp_exporter_session *s = e->sessions[i];
     if (!s->here && !s->ended_s) { /* Its files have gone since. */
       s->ended_s = now_s;
       s->now = s->done;
@@ -108,7 +121,9 @@ int ljp_exporter_look(struct ljp_exporter *e)
     s->shown =
         *s->service && (!s->ended_s || s->ended_s + e->recent_s >= now_s);
     if (s->here || s->shown)
-      e->sessions[kept++] = *s;
+      e->sessions[kept++] = s;
+    else
+      free(s);
   }
   e->count = kept;
   return 0;

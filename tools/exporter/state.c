@@ -28,7 +28,7 @@ void ljp_exporter_put_state(const struct ljp_exporter *e, struct ljp_print *out)
   char word[32];
   ljp_print_format(out, "%s\n", state_head);
   for (size_t i = 0; i < e->count; i++) {
-    const struct ljp_exporter_session *s = &e->sessions[i];
+    const struct ljp_exporter_session *s = e->sessions[i];
     ljp_print_format(out, "session %" PRIu64 " service %s", s->stream,
                      *s->service ? s->service : "x");
     state_put(out, "pid", s->pid);
@@ -129,6 +129,6 @@ bool ljp_exporter_parse_state(struct ljp_exporter *e, char *text)
   while (good && (line = strtok_r(NULL, "\n", &save)) != NULL)
     good = state_line(e, line);
   if (!good)
-    e->count = 0;
+    ljp_exporter_forget(e);
   return good;
 }

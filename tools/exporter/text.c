@@ -61,7 +61,7 @@ text_each(const struct ljp_exporter *e, struct ljp_print *out, const char *name,
 {
   bool begun = false;
   for (size_t i = 0; i < e->count; i++) {
-    const struct ljp_exporter_session *s = &e->sessions[i];
+    const struct ljp_exporter_session *s = e->sessions[i];
     bool none = false;
     uint64_t n = s->shown ? pick(s, &none) : 0;
     if (!s->shown || none)
@@ -135,8 +135,8 @@ static void text_losses_of(const struct ljp_exporter *e, struct ljp_print *out)
   char word[32];
   text_head(out, name, "counter", "Samples and events that were lost.");
   for (size_t i = 0; i < e->count; i++)
-    for (int k = 0; e->sessions[i].shown && k < LJP_LOSS_COUNT; k++) {
-      const struct ljp_exporter_session *s = &e->sessions[i];
+    for (int k = 0; e->sessions[i]->shown && k < LJP_LOSS_COUNT; k++) {
+      const struct ljp_exporter_session *s = e->sessions[i];
       /* One is always there, so that a rate is known from the beginning on. */
       if (!s->now.lost[k] && k != LJP_LOSS_RING_FULL)
         continue;

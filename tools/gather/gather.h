@@ -31,7 +31,7 @@ static inline bool ljp_gather_takes(const struct ljp_gather *g,
 /* Looks again. False: reported. */
 bool ljp_gather_look(struct ljp_gather *g);
 
-void ljp_gather_list(const struct ljp_gather *g, struct ljp_print *out);
+void ljp_gather_list(struct ljp_gather *g, struct ljp_print *out);
 void ljp_gather_merge(struct ljp_gather *g);
 /* Before anything else: ends what an earlier merge has begun. */
 void ljp_gather_recover(struct ljp_gather *g);

@@ -17,7 +17,8 @@
 #include "src/base/store_lock.h"
 #include "tools/gather/gather.h"
 
-enum { MERGE_BYTES = 64 << 20, LIST_BYTES = 1 << 20 };
+/* `ljprof merge` has all files open at once. */
+enum { MERGE_BYTES = 64 << 20, MERGE_FILES = 500, LIST_BYTES = 1 << 20 };
 static const char merge_list_end[] = ".parts";
 
 /* -- Lists of parts --------------------------------------------------------- */
@@ -67,10 +68,11 @@ static void merge_remove_part(struct ljp_gather *g, const char *name,
 {
   struct ljp_store_name part, whole;
   struct stat st;
+  int error;
   if (!ljp_store_name_parse(name, &part) || !part.pid ||
       !ljp_store_name_parse(merged, &whole) ||
       strcmp(part.service, whole.service) != 0 ||
-      ljp_store_is_written(g->store.dir, name, &st))
+      ljp_store_is_written(g->store.dir, name, &st, &error))
     return;
   if (!unlinkat(g->store.dir, name, 0) || errno == ENOENT)
     return;
@@ -269,7 +271,7 @@ void ljp_gather_merge(struct ljp_gather *g)
     qsort(parts, count, sizeof *parts, merge_by_session);
   for (size_t i = 0; i < count; i = end) {
     uint64_t bytes = 0;
-    for (end = i; end < count && bytes < MERGE_BYTES &&
+    for (end = i; end < count && end - i < MERGE_FILES && bytes < MERGE_BYTES &&
                   strcmp(parts[end]->made.service, parts[i]->made.service) == 0;
          end++)
       bytes += parts[end]->bytes;

@@ -109,6 +109,7 @@ void ljp_gather_prune_age(struct ljp_gather *g, double seconds)
   uint64_t now_s = prune_clock(CLOCK_REALTIME) / 1000000000;
   uint64_t mono_ns = prune_clock(CLOCK_MONOTONIC), time_s;
   struct stat st;
+  int error;
   if (!ljp_gather_look(g) || !prune_clock_is_sane(g, now_s))
     return;
   for (size_t i = 0; i < g->store.count; i++) {
@@ -116,9 +117,9 @@ void ljp_gather_prune_age(struct ljp_gather *g, double seconds)
     if (!s->made.sequence || s->open || !ljp_gather_takes(g, s) ||
         !prune_written(g, s, &time_s) || now_s < age_s ||
         time_s >= now_s - age_s || prune_is_young(s, age_s, mono_ns) ||
-        ljp_store_is_written(g->store.dir, s->name, &st))
+        ljp_store_is_written(g->store.dir, s->name, &st, &error))
       continue;
-    int error = unlinkat(g->store.dir, s->name, 0) ? errno : 0;
+    error = unlinkat(g->store.dir, s->name, 0) ? errno : 0;
     if (error != ENOENT)
       prune_told(g, s->name, s->bytes, error);
   }

@@ -317,31 +317,65 @@ static int store_list(const struct ljp_store *store, struct ljp_segment **list,
   return error;
 }
 
+static struct ljp_segment *store_find(const struct ljp_segment *list,
+                                      size_t count,
+                                      const struct ljp_segment *named)
+{
+  return count ? bsearch(named, list, count, sizeof *list, store_by_name)
+               : NULL;
+}
+
+/* What is in the folder and not yet in the list, which is sorted by name, and
+** sorted again. Sets *fresh to the number. Returns an errno. */
+static int store_add_fresh(const struct ljp_store *store,
+                           struct ljp_segment **list, size_t *count,
+                           size_t *fresh)
+{
+  struct ljp_segment *names;
+  size_t found, known = *count;
+  int error = store_list(store, &names, &found);
+  struct ljp_segment *all =
+      error ? NULL : realloc(*list, (known + found + 1) * sizeof *all);
+  if (!error && !all)
+    error = ENOMEM;
+  *list = all ? all : *list;
+  for (size_t i = 0; !error && i < found; i++) {
+    struct ljp_segment *s = &names[i];
+    if (!store_find(all, known, s) &&
+        store_examine(store, s, store_find(store->segments, store->count, s))) {
+      all[(*count)++] = *s;
+      *s = (struct ljp_segment){0};
+    }
+  }
+  store_free_list(names, found);
+  *fresh = *count - known;
+  if (*fresh)
+    qsort(all, *count, sizeof *all, store_by_name);
+  return error;
+}
+
+/* A process that begins a new segment shows it before it ends the one before. So
+** if nothing is new after the last segment was looked at, one that is not open is
+** the last of a process that has ended. */
 int ljp_store_look(struct ljp_store *store)
 {
-  struct ljp_segment *list;
-  size_t found, count = 0;
-  int error = store_list(store, &list, &found);
-  if (error) {
-    store_free_list(list, found);
-    return error;
-  }
+  enum { PASSES = 16 };
+  struct ljp_segment *list = NULL;
+  size_t count = 0, fresh = 1;
+  int error = 0;
   if (store->count)
     qsort(store->segments, store->count, sizeof *store->segments,
           store_by_name);
-  for (size_t i = 0; i < found; i++) {
-    struct ljp_segment *old =
-        store->count ? bsearch(&list[i], store->segments, store->count,
-                               sizeof *list, store_by_name)
-                     : NULL;
-    if (store_examine(store, &list[i], old))
-      list[count++] = list[i];
-    else
-      store_free_segment(&list[i]);
+  for (int i = 0; i < PASSES && fresh && !error; i++)
+    error = store_add_fresh(store, &list, &count, &fresh);
+  if (error && !count) {
+    free(list);
+    store_join_sessions(store->segments, store->count);
+    return error;
   }
   store_free_list(store->segments, store->count);
   store->segments = list;
   store->count = count;
   store_join_sessions(list, count);
-  return 0;
+  return error;
 }

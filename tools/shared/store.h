@@ -66,7 +66,7 @@ int ljp_store_open(struct ljp_store *store, const char *path);
 **
 ** What is known of a file is not read again, so a look at a folder that has not
 ** changed costs a few system calls a file. Returns 0 or an errno; then the list
-** is as it was.
+** may be incomplete.
 */
 int ljp_store_look(struct ljp_store *store);
 
