@@ -9,7 +9,9 @@
   _(report)                                                                    \
   _(advise)                                                                    \
   _(annotate)                                                                  \
-  _(top) _(heap) _(embed) _(merge) _(flame) _(diff) _(expect) _(export) _(gather) _(exporter)
+  _(top)                                                                       \
+  _(heap) _(embed) _(merge) _(flame) _(diff) _(expect) _(export) _(gather)     \
+      _(exporter)
 
 #define ABSENT_COMMAND(name)                                                   \
   int ljp_command_##name(int argc, char **argv)                                \

@@ -64,10 +64,12 @@ settings_wrong(struct settings_reader *r, const char *format, ...)
               ? snprintf(r->text, sizeof r->text, "%s:%u: ", r->file, r->line)
               : snprintf(r->text, sizeof r->text,
                          "%s: ", r->file ? r->file : "LJPROF_RECORD");
-  size_t at = n < 0 ? 0 : (size_t)n;
+  size_t at = n < 0                        ? 0
+              : (size_t)n < sizeof r->text ? (size_t)n
+                                           : sizeof r->text - 1;
   va_start(args, format);
-  if (at < sizeof r->text)
-    vsnprintf(r->text + at, sizeof r->text - at, format, args);
+  /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is initialized. */
+  vsnprintf(r->text + at, sizeof r->text - at, format, args);
   va_end(args);
   for (char *p = r->text; *p; p++)
     if (*p > 0 && (*p < ' ' || *p > '~'))

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define LJP_STORE_SERVICE_BYTES 65u /* With its NUL. */
 #define LJP_STORE_NAME_BYTES 160u   /* Of any name, with its NUL. */
@@ -41,6 +42,14 @@ bool ljp_store_service_valid(const char *text);
 /* Makes such a name of any text: other characters become '_'. */
 void ljp_store_service_make(char out[LJP_STORE_SERVICE_BYTES],
                             const char *text);
+
+static inline void ljp_store_service_copy(char out[LJP_STORE_SERVICE_BYTES],
+                                          const char *service)
+{
+  size_t len = strnlen(service, LJP_STORE_SERVICE_BYTES - 1);
+  memcpy(out, service, len);
+  out[len] = '\0';
+}
 
 /* Orders names of one service by age, the oldest first. As strcmp(). */
 int ljp_store_name_compare(const struct ljp_store_name *a,

@@ -20,7 +20,7 @@ static void room_name(const struct ljp_store_room *room,
 {
   struct ljp_store_name name = {
       .time_s = file->time_s, .sequence = file->sequence, .pid = file->pid};
-  strcpy(name.service, room->service);
+  ljp_store_service_copy(name.service, room->service);
   ljp_store_name_put(out, &name);
 }
 
@@ -110,7 +110,7 @@ int ljp_store_room_look(struct ljp_store_room *room, const char *folder,
   *room = (struct ljp_store_room){.dir = -1};
   if (!ljp_store_service_valid(service))
     return EINVAL;
-  strcpy(room->service, service);
+  ljp_store_service_copy(room->service, service);
   room->dir = ljp_fd_not_standard(
       open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
   if (room->dir < 0)

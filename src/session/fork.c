@@ -138,7 +138,7 @@ static void fork_child_session(struct ljp_session *s, bool may_record)
     if (record) {
       /* In a store each process has names of its own. */
       if (s->service)
-        strcpy(path, s->path);
+        memcpy(path, s->path, strlen(s->path) + 1);
       else
         record = ljp_path_numbered(path, room, s->path, getpid(), false,
                                    s->options.keep_segments > 0);

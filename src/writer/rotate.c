@@ -30,7 +30,6 @@
 void ljp_writer_plan_segment(struct ljp_writer *w)
 {
   uint64_t length = w->options.segment_ns;
-  w->segment_start_ns = w->now_ns;
   w->segment_end_ns = length ? w->now_ns + length : UINT64_MAX;
   if (!length || !w->options.align_segments)
     return;

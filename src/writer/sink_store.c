@@ -60,7 +60,7 @@ char *ljp_sink_store_path(struct ljp_sink *sink)
     if (sink->sequence < LJP_STORE_MAX_SEQUENCE)
       sink->sequence++;
     name.sequence = sink->sequence;
-    strcpy(name.service, sink->service);
+    ljp_store_service_copy(name.service, sink->service);
     memcpy(path, sink->path, folder);
     ljp_store_name_put(path + folder, &name);
     ljp_store_room_free(&room);

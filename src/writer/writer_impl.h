@@ -88,7 +88,7 @@ struct ljp_writer {
   struct ljp_modules modules;
   struct ljp_source *sources;
   uint64_t now_ns; /* When the round began. */
-  uint64_t epoch_start_ns, segment_start_ns;
+  uint64_t epoch_start_ns;
   uint64_t segment_end_ns;     /* When it is due by time; else UINT64_MAX. */
   uint64_t size_limit;         /* When it is time to rotate; else UINT64_MAX. */
   uint64_t segment_head_bytes; /* What the file segment began with. */

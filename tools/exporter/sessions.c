@@ -74,7 +74,7 @@ static void sessions_take(struct ljp_exporter *e,
     s->now = s->done;
   s->here = true;
   s->pid = segment->pid;
-  strcpy(s->service, segment->made.service);
+  ljp_store_service_copy(s->service, segment->made.service);
   if (!s->start_s)
     s->start_s = segment->start_wall_ns / 1000000000;
   uint64_t written_s = sessions_written_s(&e->store, segment);

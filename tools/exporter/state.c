@@ -104,7 +104,7 @@ static bool state_line(struct ljp_exporter *e, char *line)
     if (s && strcmp(word, "service") == 0) {
       if (!ljp_store_service_valid(value))
         return false;
-      strcpy(s->service, value);
+      ljp_store_service_copy(s->service, value);
       continue;
     }
     if (!state_number(value, &n) || (!s && !n))

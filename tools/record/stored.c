@@ -74,7 +74,7 @@ bool ljp_record_stored(const struct ljp_record_plan *plan,
 {
   char path[PATH_MAX + 300];
   struct ljp_store store;
-  uint64_t streams[64];
+  uint64_t streams[64] = {0};
   bool done = true;
   *found = (struct ljp_stored){0};
   int error = ljp_store_open(&store, plan->path);

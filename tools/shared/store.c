@@ -272,12 +272,23 @@ static void store_join_sessions(struct ljp_segment *list, size_t count)
     qsort(list, count, sizeof *list, store_by_age);
 }
 
+/* As newfile.h calls files that are not yet to be seen: NAME.ljp-PID-n. */
+static bool store_is_temporary(const char *name)
+{
+  static const char digits[] = "0123456789", mark[] = ".ljp-";
+  for (const char *at = name; (at = strstr(at, mark)) != NULL; at++) {
+    const char *pid = at + sizeof mark - 1;
+    size_t n = strspn(pid, digits);
+    if (n && pid[n] == '-' && pid[n + 1] &&
+        !pid[n + 1 + strspn(pid + n + 1, digits)])
+      return true;
+  }
+  return false;
+}
+
 static bool store_passes_over(const char *name)
 {
-  static const char temporary[] = ".ljp-";
-  const char *at = strstr(name, temporary);
-  return name[0] == '.' || (at && at[sizeof temporary - 1] >= '0' &&
-                            at[sizeof temporary - 1] <= '9');
+  return name[0] == '.' || store_is_temporary(name);
 }
 
 /* All names in the folder. Returns an errno. */
@@ -293,7 +304,7 @@ static int store_list(const struct ljp_store *store, struct ljp_segment **list,
     close(fd);
   *list = NULL;
   *count = 0;
-  while (!error && (errno = 0, entry = readdir(dir)) != NULL) {
+  while (dir && !error && (errno = 0, entry = readdir(dir)) != NULL) {
     if (store_passes_over(entry->d_name))
       continue;
     if (*count == room) {
@@ -338,8 +349,13 @@ static int store_add_fresh(const struct ljp_store *store,
       error ? NULL : realloc(*list, (known + found + 1) * sizeof *all);
   if (!error && !all)
     error = ENOMEM;
-  *list = all ? all : *list;
-  for (size_t i = 0; !error && i < found; i++) {
+  if (error) {
+    store_free_list(names, found);
+    *fresh = 0;
+    return error;
+  }
+  *list = all;
+  for (size_t i = 0; i < found; i++) {
     struct ljp_segment *s = &names[i];
     if (!store_find(all, known, s) &&
         store_examine(store, s, store_find(store->segments, store->count, s))) {
@@ -351,7 +367,7 @@ static int store_add_fresh(const struct ljp_store *store,
   *fresh = *count - known;
   if (*fresh)
     qsort(all, *count, sizeof *all, store_by_name);
-  return error;
+  return 0;
 }
 
 /* A process that begins a new segment shows it before it ends the one before. So
