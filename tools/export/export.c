@@ -50,7 +50,7 @@ static const char export_help_values[] =
     "                  ";
 static const char export_help_tail[] =
     "\n"
-    "                 pprof and callgrind files hold all values at once.\n"
+    "                 pprof, otlp and callgrind files hold all values at once.\n"
     "  --lua          without machine code, which then counts for the function "
     "that\n"
     "                 made it run, as in reports (default: all frames)\n"
@@ -368,6 +368,7 @@ static char *export_make_help(void)
 static bool export_is_binary(unsigned format)
 {
   return export_formats[format].run == ljp_export_pprof ||
+         export_formats[format].run == ljp_export_otlp ||
          export_formats[format].run == ljp_export_ljm ||
          export_formats[format].run == ljp_export_ljp;
 }

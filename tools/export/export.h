@@ -29,6 +29,11 @@ enum ljp_value_id {
 
 struct ljp_graph;
 
+/* What is known of the process besides its profile: "service.name" ... */
+struct ljp_export_fact {
+  const char *key, *value;
+};
+
 struct ljp_export {
   const struct ljp_profile *p;   /* NULL for formats of heap snapshots. */
   const struct ljp_graph *graph; /* Of heap snapshots, else NULL. */
@@ -37,9 +42,14 @@ struct ljp_export {
   struct ljp_print *out;
   enum ljp_value_id value; /* As requested, or the first there is. */
   bool asked;
-  bool no_notices;                /* Set by a format without a place for them:
+  bool no_notices; /* Set by a format without a place for them:
                                   ** they go to stderr. If it is set before
                                   ** the export, formats add no notes. */
+  bool own_labels; /* Samples get the program's labels only:
+                                  ** no thread, VM, state or type. */
+  const struct ljp_export_fact *facts; /* Of the format otlp; so the id. */
+  unsigned fact_count;
+  const uint8_t *id;              /* Of the profile, 16 bytes; NULL: none. */
   bool no_symbols;                /* For heap snapshots, as the next. */
   const char *label_key;          /* Puts its values into stacks. NULL: none. */
   unsigned how;                   /* Flags for ljp_frame_name(). */
@@ -70,6 +80,7 @@ void ljp_export_start(struct ljp_export *e);
   _(chrome, "chrome-trace", "for chrome://tracing and Perfetto (JSON)")        \
   _(ljm, "ljm", "memory events, for Tarantool's memprof tools")                \
   _(ljp, "ljp", "samples, for Tarantool's sysprof tools")                      \
+  _(otlp, "otlp", "OTLP profiles, for OpenTelemetry (protobuf)")               \
   _(heapsnapshot, "heapsnapshot", "heap snapshot, for Chrome DevTools (JSON)")
 #define LJP_X(name, text, help)                                                \
   enum ljp_status ljp_export_##name(struct ljp_export *e);
@@ -99,6 +110,10 @@ struct ljp_folded {
 
 enum ljp_status ljp_fold(struct ljp_folded *folded, const struct ljp_export *e);
 void ljp_folded_free(struct ljp_folded *folded);
+
+/* A copy in UTF-8 without hidden characters; data is NULL if there is no memory,
+** else to be freed. */
+struct ljp_str ljp_export_plain(struct ljp_str text);
 
 /* Writes each notice of the profile between two strings. */
 void ljp_export_notices(struct ljp_export *e, const char *before,

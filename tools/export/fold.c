@@ -8,6 +8,7 @@
 
 #include "src/base/assert.h"
 #include "tools/export/export.h"
+#include "tools/shared/text.h"
 
 /* Index of label texts. */
 struct texts {
@@ -175,4 +176,18 @@ void ljp_export_path(const struct ljp_profile *p, uint32_t node,
   *count = n;
   for (; n; node = p->nodes[node].parent)
     path[--n] = node;
+}
+
+struct ljp_str ljp_export_plain(struct ljp_str text)
+{
+  char *copy = malloc((size_t)text.len + 1);
+  uint32_t len = 0;
+  while (copy && text.len) {
+    uint32_t rune;
+    struct ljp_str c = ljp_text_next(&text, &rune);
+    bool shown = rune != LJP_TEXT_BAD && !ljp_text_is_hidden(rune);
+    memcpy(copy + len, shown ? c.data : "?", shown ? c.len : 1);
+    len += shown ? c.len : 1;
+  }
+  return ljp_str(copy, len);
 }

@@ -16,7 +16,6 @@
 #include "parsers/stream/names.h"
 #include "src/base/assert.h"
 #include "tools/export/pprof.h"
-#include "tools/shared/text.h"
 
 enum { LINES_MAX = 512, GZIP_WINDOW = 15 + 16 };
 
@@ -76,25 +75,15 @@ static int64_t pprof_add_string(struct ljp_pprof *w, const char *text,
   return w->string_count++;
 }
 
-/* Adds a text. The format requires UTF-8, and its readers print names as they
-** are: wrong bytes and hidden characters are replaced. */
 int64_t ljp_pprof_add_text(struct ljp_pprof *w, struct ljp_str text)
 {
-  char *copy = malloc(text.len + 1);
-  uint32_t len = 0;
-  if (!copy) {
+  struct ljp_str plain = ljp_export_plain(text);
+  if (!plain.data) {
     w->status = LJP_ERR_MEM;
     return 0;
   }
-  while (text.len) {
-    uint32_t rune;
-    struct ljp_str c = ljp_text_next(&text, &rune);
-    bool shown = rune != LJP_TEXT_BAD && !ljp_text_is_hidden(rune);
-    memcpy(copy + len, shown ? c.data : "?", shown ? c.len : 1);
-    len += shown ? c.len : 1;
-  }
-  int64_t place = pprof_add_string(w, copy, len);
-  free(copy);
+  int64_t place = pprof_add_string(w, plain.data, plain.len);
+  free((char *)plain.data);
   return place;
 }
 
