@@ -58,6 +58,7 @@ tools/heap            tools/join tools/shared parsers/* plain
 tools/inspect         tools/shared parsers/* plain
 tools/page            tools/heap tools/shared parsers/* plain
 tools/join            tools/shared parsers/* plain
+tools/push            tools/export tools/shared parsers/* plain
 tools/record          tools/join tools/shared parsers/* plain
 tools/stacks          tools/join tools/shared parsers/* plain
 tools/report          tools/heap tools/shared parsers/* plain

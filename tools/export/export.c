@@ -134,7 +134,7 @@ uint64_t ljp_export_value(struct ljp_export *e, uint32_t row,
   return n / LJP_OBJECT;
 }
 
-static void export_find_values(struct ljp_export *e)
+void ljp_export_find_values(struct ljp_export *e)
 {
   for (uint32_t row = 0; row < e->p->row_count; row++)
     for (unsigned v = 0; v < LJP_VALUE_COUNT; v++)
@@ -290,7 +290,7 @@ static int export_profile(const char *file, unsigned format, const char *to,
     return LJP_EXIT_FAILED;
   }
   e.p = p;
-  export_find_values(&e);
+  ljp_export_find_values(&e);
   code = ljm || ljp ? export_choose_tarantool(&e, file, wanted)
                     : export_choose_value(&e, file, wanted);
   if (code < 0 && p->recorded_by &&

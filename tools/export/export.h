@@ -47,6 +47,7 @@ struct ljp_export {
                                   ** the export, formats add no notes. */
   bool own_labels; /* Samples get the program's labels only:
                                   ** no thread, VM, state or type. */
+  bool plain_keys;                /* pprof: keys of labels are plain. */
   const struct ljp_export_fact *facts; /* Of the format otlp; so the id. */
   unsigned fact_count;
   const uint8_t *id;              /* Of the profile, 16 bytes; NULL: none. */
@@ -110,6 +111,12 @@ struct ljp_folded {
 
 enum ljp_status ljp_fold(struct ljp_folded *folded, const struct ljp_export *e);
 void ljp_folded_free(struct ljp_folded *folded);
+
+/* Finds out which values the profile has. */
+void ljp_export_find_values(struct ljp_export *e);
+
+/* A key as a name of letters, digits and '_', to be freed; NULL: no memory. */
+char *ljp_export_key(struct ljp_str key);
 
 /* A copy in UTF-8 without hidden characters; data is NULL if there is no memory,
 ** else to be freed. */

@@ -191,3 +191,21 @@ struct ljp_str ljp_export_plain(struct ljp_str text)
   }
   return ljp_str(copy, len);
 }
+
+char *ljp_export_key(struct ljp_str key)
+{
+  char *plain = malloc((size_t)key.len + 2);
+  size_t len = 0;
+  if (!plain)
+    return NULL;
+  if (!key.len || (key.data[0] >= '0' && key.data[0] <= '9'))
+    plain[len++] = '_';
+  for (uint32_t i = 0; i < key.len; i++) {
+    char c = key.data[i];
+    bool fit = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               (c >= '0' && c <= '9') || c == '_';
+    plain[len++] = fit ? c : '_';
+  }
+  plain[len] = '\0';
+  return plain;
+}

@@ -25,9 +25,11 @@ bool ljp_pprof_init_labels(const struct ljp_profile *p,
   if (p->has_labels)
     names->strings =
         calloc((size_t)p->strings.count + 1, sizeof *names->strings);
+  if (p->has_labels)
+    names->keys = calloc((size_t)p->strings.count + 1, sizeof *names->keys);
   for (size_t i = 0; names->labels && names->list && i < LABELS + most; i++)
     names->list[i] = &names->labels[i];
-  return names->labels && names->list && (names->strings || !p->has_labels);
+  return names->labels && names->list && ((names->strings && names->keys) || !p->has_labels);
 }
 
 void ljp_pprof_free_labels(struct ljp_pprof_labels *names)
@@ -35,8 +37,27 @@ void ljp_pprof_free_labels(struct ljp_pprof_labels *names)
   free(names->threads);
   free(names->vms);
   free(names->strings);
+  free(names->keys);
   free(names->labels);
   free(names->list);
+}
+
+/* A key as a name that engines take: letters, digits and '_'. It stands in a
+** table of its own, since the same text may be a value. */
+static int64_t pprof_plain_key(struct ljp_pprof *w,
+                               struct ljp_pprof_labels *names, uint32_t number)
+{
+  struct ljp_str key = ljp_profile_str(w->e->p, number);
+  if (names->keys[number])
+    return names->keys[number];
+  char *plain = ljp_export_key(key);
+  if (!plain) {
+    w->status = LJP_ERR_MEM;
+    return 0;
+  }
+  names->keys[number] = (uint32_t)ljp_pprof_add_name(w, plain);
+  free(plain);
+  return names->keys[number];
 }
 
 /* Adds the program's own labels after the first n. */
@@ -52,7 +73,9 @@ static size_t pprof_label_more(struct ljp_pprof *w,
       continue;
     ljp__pprof__label__init(&names->labels[n]);
     names->labels[n].key =
-        ljp_pprof_profile_string(w, pair->key, &names->strings[pair->key]);
+        w->e->plain_keys
+            ? pprof_plain_key(w, names, pair->key)
+            : ljp_pprof_profile_string(w, pair->key, &names->strings[pair->key]);
     names->labels[n++].str =
         ljp_pprof_profile_string(w, pair->value, &names->strings[pair->value]);
   }
@@ -108,5 +131,7 @@ size_t ljp_pprof_label_sample(struct ljp_pprof *w,
     labels[n].key = names->type;
     labels[n++].str = names->types[c->type];
   }
+  if (w->e->own_labels)
+    n = 0;
   return pprof_label_more(w, names, c->labels, n);
 }

@@ -30,6 +30,7 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
   _(diff, "compare two profiles")                                              \
   _(expect, "check a profile against budgets, for CI")                         \
   _(export, "write a profile in the format of another tool")                   \
+  _(push, "send profiles to Pyroscope, Parca or OpenTelemetry")                \
   _(embed, "store the names of machine code in a file")                        \
   _(merge, "join file segments, or the files of several workers")              \
   _(gather, "list, merge and prune the files of a service")                    \

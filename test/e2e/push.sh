@@ -1,0 +1,198 @@
+#!/bin/sh
+# ljprof push of files: each engine gets what the file has, under the right
+# labels, once; whatever the server does, the command says what became of it.
+. "$(dirname "$0")/lib.sh"
+. "$SOURCE_DIR/test/e2e/push_lib.sh"
+push() {
+  "$ljprof" push --retry 0.01 --timeout 20 "$@"
+}
+
+record x.ljp
+record y.ljp
+sums_of x.ljp | sort > wanted
+engine srv
+url=http://127.0.0.1:$port
+
+# What arrives.
+for to in pyroscope parca otlp; do
+  plan srv
+  push --to $to "$url/" --service shop --host h1 --worker w7 \
+    --service-version 1.2 --set zone=eu-1 x.ljp 2> said
+  grep -q '^ljprof push: 1 sent' said || fail "$to: $(cat said)"
+  python3 "$e2e/pushed.py" $to route srv/*.body > got
+  case $to in
+  otlp)
+    sed -e 's/^[a-z_]* //' -e '/^samples/d' wanted | sort > want
+    grep -E '^- (cpu|alloc|inuse)' got | sed 's/^- //' |
+      grep -vE ' route=[^ ]+ ' > have || :
+    grep -E '^- cpu route=/' got | sed 's/^- //' >> have
+    sort -o have have
+    set -- 'service.name shop' 'host.name h1' 'service.instance.id w7' \
+      'service.version 1.2' 'zone eu-1'
+    ;;
+  *)
+    cp wanted want
+    grep -vE ' route=[^ ]+ |label|^keys' got > have
+    grep -E '^process_cpu cpu route=/' got >> have
+    sort -o have have
+    grep -qx 'keys http_tenant route' got || fail "$to: $(grep keys got)"
+    set -- 'service_name shop' 'host h1' 'worker w7' 'version 1.2' 'zone eu-1'
+    ;;
+  esac
+  same "$to: sums by type, and by route" "$(cat want)" "$(cat have)"
+  for label; do
+    grep -q " label $label\$" got || fail "$to: no label $label in $(cat got)"
+  done
+  ok "$to: the labels"
+done
+plan srv
+push --to pyroscope "$url" --all-labels x.ljp 2> /dev/null
+same "--all-labels" "keys http_tenant route state thread type vm" \
+  "$(python3 "$e2e/pushed.py" pyroscope route srv/*.body | tail -n 1)"
+pid=$("$ljprof" dump --json x.ljp | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' |
+  head -n 1)
+python3 "$e2e/pushed.py" pyroscope route srv/*.body > got
+grep -qx "memory label service_name luajit" got &&
+  grep -qx "memory label worker $pid" got || fail "default labels: $(cat got)"
+ok "by default the program is the service, its number the worker"
+
+# Answers that pass: retried until the server takes it, in their order.
+plan srv 503 429:0 408 500 502 504 ok ok
+push --to pyroscope "$url" x.ljp y.ljp 2> said || fail "retries: $(cat said)"
+same "a busy server gets it at last" "8 2" "$(requests srv) $(taken srv)"
+same "one line about it" 1 "$(grep -c 'trying again' said)"
+plan srv close taken-close garbage huge ok
+push --to otlp "$url" x.ljp 2> said || fail "broken answers: $(cat said)"
+same "broken answers are tried again" 5 "$(requests srv)"
+plan srv taken-close ok
+refuses "--in-doubt skip sends nothing twice" 1 "is not sent again" \
+  push --to pyroscope --in-doubt skip "$url" x.ljp
+same "... and says nothing was sent" "1 1" "$(requests srv) $(taken srv)"
+plan srv hang ok
+push --to pyroscope --timeout 1 "$url" x.ljp 2> said || fail "$(cat said)"
+same "a server that never answers is left" 2 "$(requests srv)"
+plan srv grpc:14 grpc:8 garbage close ok
+push --to parca "$url" x.ljp 2> said || fail "gRPC: $(cat said)"
+same "gRPC's busy server gets it at last" "5 1" "$(requests srv) $(taken srv)"
+
+# Answers that do not pass.
+for status in 400 413 422; do
+  plan srv $status ok
+  refuses "$status" 1 "x.ljp: the server answers $status: because of the plan" \
+    push --to pyroscope "$url" x.ljp y.ljp
+  same "... is not retried, and the next file goes" "2 1" \
+    "$(requests srv) $(taken srv)"
+done
+for status in 401 403 404 405; do
+  plan srv $status ok
+  refuses "$status" 1 "the server answers $status" \
+    push --to pyroscope "$url" x.ljp y.ljp
+  same "... ends the command" "1 0" "$(requests srv) $(taken srv)"
+done
+plan srv 302
+refuses "a redirect" 1 "which is not followed" push --to pyroscope "$url" x.ljp
+same "... is not followed" 1 "$(requests srv)"
+plan srv html
+refuses "a page" 1 "the answer is not of this engine: its type is 'text/html'" \
+  push --to pyroscope "$url" x.ljp
+plan srv partial
+refuses "a partial success" 1 "the server refuses 1 profiles: bad" \
+  push --to otlp "$url" x.ljp
+plan srv grpc:3
+refuses "gRPC's invalid argument" 1 "gRPC status 3: because" \
+  push --to parca "$url" x.ljp
+plan srv grpc:16
+refuses "gRPC's unauthenticated" 1 "gRPC status 16: because" \
+  push --to parca "$url" x.ljp
+same "... is tried once" 1 "$(requests srv)"
+plan srv
+refuses "a server that does not know the path" 1 "the server answers 404" \
+  push --to pyroscope "$url/elsewhere" x.ljp
+grep -q 'POST /elsewhere/push.v1.PusherService/Push' srv/*.head ||
+  fail "the path of the URL is lost"
+ok "the path of the URL comes first"
+LC_ALL=C grep -q "$(printf '\033')" out.txt && fail "escapes reach the terminal"
+stop_engine
+refuses "nobody listens" 1 "x.ljp: not sent" \
+  push --to pyroscope --give-up 0.05 "$url" x.ljp
+
+# Files.
+engine srv
+url=http://127.0.0.1:$port
+plan srv
+head -c 3000 x.ljp > cut.ljp
+echo "no stream" > none.ljp
+push --to pyroscope "$url" none.ljp missing.ljp cut.ljp x.ljp 2> said &&
+  fail "bad files: success"
+same "the good files among bad ones are sent" 2 "$(taken srv)"
+for text in 'none.ljp: ' 'missing.ljp: No such file' 'cut.ljp: is damaged' \
+  '2 sent .*, 2 could not be read'; do
+  grep -q "$text" said || fail "no '$text' in $(cat said)"
+done
+ok "... and bad ones are named"
+
+# Tokens, certificates.
+printf 'secret-1\n' > token
+plan srv
+push --to pyroscope --token-file token --tenant t1 "$url" x.ljp 2> /dev/null
+cat srv/*.head | tr -d '\r' > head
+grep -qx 'Authorization: Bearer secret-1' head && grep -qx 'X-Scope-OrgID: t1' head ||
+  fail "$(cat head)"
+ok "the token and the tenant are sent"
+plan srv 302
+push --to pyroscope --token-file token "$url" x.ljp 2> said || :
+grep -q secret said && fail "the token is shown"
+ok "the token is not shown"
+: > empty
+printf 'a b' > words
+refuses "an empty token" 1 "'empty': is empty" \
+  push --to pyroscope --token-file empty "$url" x.ljp
+refuses "a token of two words" 1 "holds more than one word" \
+  push --to pyroscope --token-file words "$url" x.ljp
+refuses "no token file" 1 "'none': No such file" \
+  push --to pyroscope --token-file none "$url" x.ljp
+refuses "a token over plain HTTP" 2 "is not sent over http://" \
+  push --to pyroscope --token-file token http://profiles.example x.ljp
+if command -v openssl > /dev/null; then
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \
+    -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout key.pem \
+    -out cert.pem 2> /dev/null
+  engine tls cert.pem key.pem
+  url=https://127.0.0.1:$port
+  refuses "a certificate of nobody" 1 "certificate" \
+    push --to pyroscope "$url" x.ljp
+  same "... gets nothing" 0 "$(requests tls)"
+  push --to pyroscope --ca cert.pem "$url" x.ljp 2> /dev/null ||
+    fail "--ca: not sent"
+  same "--ca trusts it" 1 "$(taken tls)"
+  refuses "a certificate of another host" 1 "SSL" \
+    push --to pyroscope --ca cert.pem --give-up 0.05 "https://localhost:$port" \
+    x.ljp
+  refuses "a file that is no certificate" 1 "words" \
+    push --to pyroscope --ca words "$url" x.ljp
+fi
+
+# Misuse.
+for wrong in "::" "ftp://h" "http://u:p@h" "http://h/?q" "nonsense//"; do
+  refuses "the URL $wrong" any "ljprof push" push --to pyroscope --give-up 0.05 \
+    "$wrong" x.ljp
+done
+refuses "no engine" 2 "no engine given" "$ljprof" push http://h x.ljp
+refuses "an unknown engine" 2 "pyroscope, parca or otlp expected" \
+  "$ljprof" push --to graphite http://h x.ljp
+refuses "no URL" 2 "no URL given" "$ljprof" push --to otlp
+refuses "no files" 2 "no files given" "$ljprof" push --to otlp http://h
+refuses "--set without a value" 2 "KEY=VALUE expected" \
+  "$ljprof" push --to otlp --set a http://h x.ljp
+refuses "--set with our key" 2 "set by another option" \
+  "$ljprof" push --to pyroscope --set host=a http://h x.ljp
+refuses "--set twice" 2 "given twice" \
+  "$ljprof" push --to pyroscope --set a=b --set a=c http://h x.ljp
+refuses "--set with a bad key" 2 "a key has letters" \
+  "$ljprof" push --to pyroscope --set a.b=c http://h x.ljp
+for bad in 0 x 1e9 nan -1; do
+  refuses "--timeout $bad" 2 "a time in seconds" \
+    "$ljprof" push --to otlp --timeout=$bad http://h x.ljp
+  refuses "--budget $bad" 2 "a size such as" \
+    "$ljprof" push --to otlp --budget=$bad http://h x.ljp
+done

@@ -1,0 +1,69 @@
+"""Reads a request of ljprof push. Prints a line for each series' label
+("NAME label KEY VALUE"), and for each sum: "NAME TYPE SUM", and with a KEY of the
+samples' labels "NAME TYPE KEY=VALUE SUM". For several files: sums over all.
+
+  pushed.py pyroscope|parca|otlp KEY FILE...
+"""
+import sys
+import zlib
+
+import otlp
+from wire import fields, numbers, one
+
+
+def read_pprof(data, name, key, sums):
+    profile = fields(zlib.decompress(data, 31))
+    strings = [s.decode() for s in profile[6]]
+    types = [strings[one(fields(t), 1)] for t in profile[1]]
+    for sample in map(fields, profile.get(2, [])):
+        label = "-"
+        for pair in map(fields, sample.get(3, [])):
+            keys.add(strings[one(pair, 1)])
+            if strings[one(pair, 1)] == key:
+                label = strings[one(pair, 2)]
+        for kind, value in zip(types, numbers(sample[2])):
+            for what in f"{name} {kind}", f"{name} {kind} {key}={label}":
+                sums[what] = sums.get(what, 0) + value
+    return one(profile, 9), one(profile, 12)
+
+
+def read_series(engine, body):
+    if engine == "pyroscope":
+        for series in map(fields, fields(body).get(1, [])):
+            yield map(fields, series.get(1, [])), series[2]
+        return
+    if body[0] != 0 or int.from_bytes(body[1:5], "big") != len(body) - 5:
+        sys.exit("pushed.py: this is no gRPC message")
+    for series in map(fields, fields(body[5:]).get(2, [])):
+        yield map(fields, fields(one(series, 1)).get(1, [])), series[2]
+
+
+keys = set()
+
+
+def main():
+    engine, key = sys.argv[1:3]
+    sums, labels = {}, set()
+    for name in sys.argv[3:]:
+        with open(name, "rb") as f:
+            body = f.read()
+        if engine == "otlp":
+            found, resource = otlp.read(body, key)
+            for (kind, value), total in found.items():
+                for what in f"- {kind}", f"- {kind} {key}={value}":
+                    sums[what] = sums.get(what, 0) + total
+            labels |= {f"- label {k} {v}" for k, v in resource.items()}
+            continue
+        for pairs, samples in read_series(engine, body):
+            pairs = {one(p, 1).decode(): one(p, 2).decode() for p in pairs}
+            series = pairs.pop("__name__")
+            labels |= {f"{series} label {k} {v}" for k, v in pairs.items()}
+            for sample in map(fields, samples):
+                read_pprof(one(sample, 1), series, key, sums)
+    for what, total in sorted(sums.items()):
+        print(what, total)
+    print("\n".join(sorted(labels)))
+    print("keys", *sorted(keys))
+
+
+main()

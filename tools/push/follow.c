@@ -1,0 +1,170 @@
+/*
+** Follows a folder of file segments: pushes each one when it is complete, the
+** oldest of a service first. One process follows a folder, by a lock on the folder.
+*/
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/push/push.h"
+#include "tools/shared/store.h"
+
+/* A segment that needs no further look: its session and its first block. Of a file
+** that cannot be read: its inode and size. */
+struct follow_key {
+  uint64_t a, b;
+  bool error;
+};
+
+struct follow {
+  struct ljp_push *push;
+  struct ljp_store store;
+  struct follow_key *done; /* Sorted; as many as the folder's segments. */
+  size_t count;
+};
+
+static int follow_compare(const void *x, const void *y)
+{
+  const struct follow_key *a = x, *b = y;
+  if (a->error != b->error)
+    return a->error ? 1 : -1;
+  if (a->a != b->a)
+    return a->a < b->a ? -1 : 1;
+  return a->b < b->b ? -1 : a->b > b->b;
+}
+
+static struct follow_key follow_key(const struct ljp_segment *s)
+{
+  if (s->error)
+    return (struct follow_key){s->ino, s->bytes, true};
+  return (struct follow_key){s->stream, s->first_seq, false};
+}
+
+static bool follow_is_done(const struct follow *f, const struct follow_key *key)
+{
+  return f->count && bsearch(key, f->done, f->count, sizeof *f->done,
+                             follow_compare) != NULL;
+}
+
+/* Puts a segment into the spool. false: it is to be tried again. */
+static bool follow_take(struct follow *f, const struct ljp_segment *segment)
+{
+  struct ljp_push *push = f->push;
+  struct ljp_request r = {0};
+  char *path = NULL;
+  bool done = true;
+  if (segment->error) {
+    push->unreadable++;
+    ljp_command_error("push", "%s: %s", segment->name, segment->error);
+    return true;
+  }
+  if (asprintf(&path, "%s/%s", f->store.path, segment->name) < 0)
+    return false;
+  int error = ljp_push_identify(path, r.id);
+  if (error == ENOENT) { /* Pruned since the look. */
+    push->gone++;
+  } else if (error) {
+    ljp_command_error("push", "%s: %s", segment->name, ljp_errno_text(error));
+    push->unreadable++;
+  } else if (ljp_journal_find(&push->spool->journal, r.id)) {
+    push->known++;
+  } else {
+    push->found_service = segment->made.service;
+    done = ljp_push_take(push, path, segment->name, &r);
+    push->found_service = NULL;
+  }
+  free(path);
+  return done;
+}
+
+/* Looks at the folder once. Returns 0 or an errno. */
+static int follow_look(struct follow *f)
+{
+  int error = ljp_store_look(&f->store);
+  if (error)
+    return error;
+  const size_t count = f->store.count;
+  struct follow_key *done = calloc(count + 1, sizeof *done);
+  size_t n = 0;
+  if (!done)
+    return ENOMEM;
+  for (size_t i = 0; i < count && !f->push->error && !ljp_push_stopped(); i++) {
+    const struct ljp_segment *segment = &f->store.segments[i];
+    const struct follow_key key = follow_key(segment);
+    bool seen = follow_is_done(f, &key);
+    if (!seen && !segment->open && segment->merged) {
+      ljp_command_note("push",
+                       "%s: is made of other segments, which are pushed "
+                       "themselves: skipped",
+                       segment->name);
+      seen = true;
+    }
+    if (seen || (!segment->open && follow_take(f, segment)))
+      done[n++] = key;
+  }
+  qsort(done, n, sizeof *done, follow_compare);
+  free(f->done);
+  f->done = done;
+  f->count = n;
+  return 0;
+}
+
+static uint64_t follow_now_ms(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void follow_run(struct follow *f, uint64_t look_ms)
+{
+  struct ljp_push *push = f->push;
+  uint64_t next_look = 0, next_send = 0;
+  bool told = false;
+  while (!ljp_push_stopped() && !push->wrong && !push->error) {
+    uint64_t now = follow_now_ms();
+    if (now >= next_look) {
+      int error = follow_look(f);
+      if (error && !told)
+        ljp_command_error("push", "%s: %s; trying again", f->store.path,
+                          ljp_errno_text(error));
+      told = error != 0;
+      ljp_push_tell_drops(push);
+      next_look = now + look_ms;
+    }
+    if (now >= next_send) {
+      uint64_t wait = ljp_push_drain(push);
+      next_send = wait ? follow_now_ms() + wait : 0;
+    }
+    now = follow_now_ms();
+    uint64_t until = next_send && next_send < next_look ? next_send : next_look;
+    if (until > now && !push->wrong && !push->error)
+      ljp_push_sleep(until - now);
+  }
+}
+
+int ljp_push_follow(struct ljp_push *push, const char *dir, uint64_t look_ms)
+{
+  struct follow f = {.push = push};
+  int error = ljp_store_open(&f.store, dir);
+  if (error) {
+    ljp_command_error("push", "%s: %s", dir, ljp_errno_text(error));
+    return LJP_EXIT_FAILED;
+  }
+  if (flock(f.store.dir, LOCK_EX | LOCK_NB)) {
+    ljp_command_error("push", "%s: %s", dir,
+                      errno == EWOULDBLOCK
+                          ? "another ljprof push follows this folder"
+                          : ljp_errno_text(errno));
+    ljp_store_close(&f.store);
+    return LJP_EXIT_FAILED;
+  }
+  ljp_push_catch_signals();
+  follow_run(&f, look_ms);
+  ljp_store_close(&f.store);
+  free(f.done);
+  return push->wrong || push->error ? LJP_EXIT_FAILED : LJP_EXIT_OK;
+}

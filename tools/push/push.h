@@ -1,0 +1,111 @@
+/*
+** Push: shared by the files of the command. One thread.
+*/
+#ifndef LJP_TOOLS_PUSH_H
+#define LJP_TOOLS_PUSH_H
+
+#include <stdlib.h>
+
+#include "tools/push/http.h"
+#include "tools/push/spool.h"
+#include "tools/shared/command.h"
+
+enum { LJP_PUSH_LABELS = LJP_OPTION_TIMES + 4 };
+
+struct ljp_push_label {
+  const char *key, *value;
+};
+
+/* The labels of a request. */
+struct ljp_push_labels {
+  struct ljp_push_label list[LJP_PUSH_LABELS];
+  unsigned count;
+};
+
+struct ljp_push_options {
+  enum ljp_engine engine;
+  const char *service, *host, *worker, *version; /* NULL: as found. */
+  const char *set[LJP_OPTION_TIMES];             /* "KEY=VALUE" */
+  bool all_labels, no_symbols, lua;
+  bool skip_doubtful;
+  uint64_t first_wait_ms, give_up_ms;
+};
+
+struct ljp_push {
+  struct ljp_push_options options;
+  struct ljp_http http;
+  struct ljp_spool *spool; /* NULL: requests are in memory only. */
+  uint64_t files, sent, refused, doubtful, unreadable, empty, known, unsent;
+  uint64_t gone, told_drops;
+  uint64_t sent_bytes;
+  const char *found_service; /* As the folder says; NULL: it does not. */
+  uint64_t attempts; /* By this process, of the request that is being sent. */
+  uint64_t waits;    /* In a row: the next one is longer. */
+  uint64_t seed;     /* Of the jitter. */
+  bool wrong;        /* Nothing can be pushed: the command ends. */
+  int error;         /* An errno of the spool: the command ends. */
+};
+
+/* -- encode.c -------------------------------------------------------------- */
+
+enum ljp_encoded {
+  LJP_ENCODED,
+  LJP_ENCODED_EMPTY,   /* Nothing to push. */
+  LJP_ENCODED_GROWING, /* It is still being recorded. */
+  LJP_ENCODED_FAILED   /* The error was reported. */
+};
+
+/* Makes the request of a file. r->body is to be freed. shown: its name in
+** messages. */
+enum ljp_encoded ljp_push_encode(const struct ljp_push *push, const char *file,
+                                 const char *shown, struct ljp_request *r);
+
+/* A hash of a file's bytes, by which it is known again. Returns 0 or an errno. */
+int ljp_push_identify(const char *file, uint8_t id[16]);
+
+/* -- command.c ------------------------------------------------------------- */
+
+/* Makes the request of a file whose id is set; with a spool, puts it there. false:
+** the file is still being recorded. */
+bool ljp_push_take(struct ljp_push *push, const char *file, const char *shown,
+                   struct ljp_request *r);
+
+/* Reports what the spool has dropped since the last time. */
+void ljp_push_tell_drops(struct ljp_push *push);
+
+/* -- labels.c -------------------------------------------------------------- */
+
+/* Checks the options. -1, or the exit code. */
+int ljp_push_check_labels(const struct ljp_push_options *options);
+
+/* The labels besides that of the service, under the engine's names. pid: of the
+** process that was recorded, 0: not known. `room` holds texts. */
+#define LJP_PUSH_LABEL_ROOM (288 + LJP_OPTION_TIMES * 130)
+struct ljp_push_labels ljp_push_labels(const struct ljp_push_options *options,
+                                       uint64_t pid,
+                                       char room[LJP_PUSH_LABEL_ROOM]);
+
+/* The key of the service's name. */
+const char *ljp_push_service_key(enum ljp_engine engine);
+
+/* -- send.c ---------------------------------------------------------------- */
+
+/* Sends a request once. Returns the time to wait before the next attempt, or 0
+** if this one has an outcome, which is noted, counted and reported. */
+uint64_t ljp_push_send(struct ljp_push *push, const struct ljp_request *r);
+
+/* Sends what waits in the spool until it is empty (0), something else must be
+** done first, or a time to wait has come, which is returned. */
+uint64_t ljp_push_drain(struct ljp_push *push);
+
+/* Waits; false: a signal asks the command to end. */
+bool ljp_push_sleep(uint64_t ms);
+void ljp_push_catch_signals(void);
+bool ljp_push_stopped(void);
+
+/* -- follow.c -------------------------------------------------------------- */
+
+/* Pushes what a folder gets, until a signal comes. Returns the exit code. */
+int ljp_push_follow(struct ljp_push *push, const char *dir, uint64_t look_ms);
+
+#endif
