@@ -49,7 +49,7 @@ plan srv
 push --to pyroscope "$url" --all-labels x.ljp 2> /dev/null
 same "--all-labels" "keys http_tenant route state thread type vm" \
   "$(python3 "$e2e/pushed.py" pyroscope route srv/*.body | tail -n 1)"
-pid=$("$ljprof" dump --json x.ljp | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' |
+pid=$("$ljprof" dump x.ljp | sed -n "s/.* process pid=\([0-9]*\).*/\1/p" |
   head -n 1)
 python3 "$e2e/pushed.py" pyroscope route srv/*.body > got
 grep -qx "memory label service_name luajit" got &&

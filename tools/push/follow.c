@@ -146,6 +146,17 @@ static void follow_run(struct follow *f, uint64_t look_ms)
   }
 }
 
+/* A child of a pusher that was killed, which looks up symbols, may have the lock
+** for a moment. Returns 0 or an errno. */
+static int follow_lock(int dir)
+{
+  enum { TIMES = 30, PAUSE_MS = 100 };
+  for (int i = 0; flock(dir, LOCK_EX | LOCK_NB); i++)
+    if (errno != EWOULDBLOCK || i == TIMES || !ljp_push_sleep(PAUSE_MS))
+      return errno ? errno : EINTR;
+  return 0;
+}
+
 int ljp_push_follow(struct ljp_push *push, const char *dir, uint64_t look_ms)
 {
   struct follow f = {.push = push};
@@ -154,11 +165,11 @@ int ljp_push_follow(struct ljp_push *push, const char *dir, uint64_t look_ms)
     ljp_command_error("push", "%s: %s", dir, ljp_errno_text(error));
     return LJP_EXIT_FAILED;
   }
-  if (flock(f.store.dir, LOCK_EX | LOCK_NB)) {
+  if ((error = follow_lock(f.store.dir))) {
     ljp_command_error("push", "%s: %s", dir,
-                      errno == EWOULDBLOCK
+                      error == EWOULDBLOCK
                           ? "another ljprof push follows this folder"
-                          : ljp_errno_text(errno));
+                          : ljp_errno_text(error));
     ljp_store_close(&f.store);
     return LJP_EXIT_FAILED;
   }

@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -186,6 +185,9 @@ static bool spool_fail(struct ljp_spool *s, char *why, size_t room,
 bool ljp_spool_open(struct ljp_spool *s, const char *path, uint64_t budget,
                     enum ljp_engine engine, char *why, size_t room)
 {
+  /* Unlike flock(), this lock does not pass to a child that looks up symbols and
+  ** may live on for a moment. */
+  struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   int error;
   *s = (struct ljp_spool){
       .path = path, .dir = -1, .lock = -1, .budget = budget, .engine = engine};
@@ -197,8 +199,9 @@ bool ljp_spool_open(struct ljp_spool *s, const char *path, uint64_t budget,
     return spool_fail(s, why, room, "cannot be opened", errno);
   s->lock =
       openat(s->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (s->lock < 0 || flock(s->lock, LOCK_EX | LOCK_NB))
-    return spool_fail(s, why, room, "its lock", errno);
+  if (s->lock < 0 || fcntl(s->lock, F_SETLK, &whole))
+    return spool_fail(s, why, room, "its lock",
+                      s->lock >= 0 && errno == EACCES ? EWOULDBLOCK : errno);
   if ((error = ljp_journal_open(&s->journal, s->dir, "journal", JOURNAL_MOST,
                                 JOURNAL_KEEP))) {
     s->journal.fd = -1;

@@ -1,0 +1,155 @@
+#!/bin/sh
+# ljprof push --follow: files of a folder go once, when they are complete, in their
+# order, while others come; damaged ones are named.
+. "$(dirname "$0")/lib.sh"
+. "$SOURCE_DIR/test/e2e/push_lib.sh"
+pusher=''
+at_end='kill $pusher $engine_pid 2> /dev/null'
+follow() {
+  "$ljprof" push --to pyroscope --retry 0.01 --look 0.1 "$@" 2> said &
+  pusher=$!
+}
+# stop: ends the pusher by a signal; sets $code.
+stop() {
+  kill "$pusher"
+  code=0
+  wait "$pusher" || code=$?
+  pusher=
+}
+# reach DIR N: waits until the engine has taken N requests.
+reach() {
+  for _ in $(seq 600); do
+    [ "$(taken "$1")" -lt "$2" ] || return 0
+    kill -0 "$pusher" 2> /dev/null || fail "the pusher has ended: $(cat said)"
+    sleep 0.05
+  done
+  fail "only $(taken "$1") of $2 were taken: $(cat said)"
+}
+# segment SEQUENCE PID: a name of the store.
+segment() {
+  printf 'st/shop-20260101T0000%02dZ-%08d-%d.ljp' "$1" "$1" "$2"
+}
+workers() {
+  [ ! -f srv/taken ] || while read -r number; do
+    python3 "$e2e/pushed.py" pyroscope route "srv/$number.body" |
+      sed -n 's/^process_cpu label worker //p'
+  done < srv/taken | tr '\n' ' '
+}
+pid_of() {
+  "$ljprof" dump "$1" 2> /dev/null | sed -n 's/.* process pid=\([0-9]*\).*/\1/p' | head -n 1
+}
+
+engine srv
+url=http://127.0.0.1:$port
+plan srv
+mkdir st
+pids=
+for i in 1 2 3; do
+  record r$i.ljp
+  pids="$pids$(pid_of r$i.ljp) "
+done
+cp r3.ljp "$(segment 3 103)"
+cp r1.ljp "$(segment 1 101)"
+cp r2.ljp "$(segment 2 102)"
+echo "no stream" > st/other.ljp
+follow "$url" --follow st
+reach srv 3
+same "segments go by their numbers" "$pids" "$(workers)"
+record r4.ljp
+cp r4.ljp st/.hidden
+mv st/.hidden "$(segment 4 104)"
+reach srv 4
+python3 "$e2e/pushed.py" pyroscope route srv/4.body > got
+grep -qx 'memory label service_name shop' got || fail "$(cat got)"
+ok "the folder names the service"
+refuses "a second pusher on the folder" 1 "another ljprof push follows this folder" \
+  "$ljprof" push --to pyroscope --spool elsewhere "$url" --follow st
+refuses "... and on its spool" 1 "another ljprof push uses it" \
+  "$ljprof" push --to pyroscope "$url" --follow st
+stop
+same "a signal ends it" 0 "$code"
+same "a file that is no stream is named once" 1 "$(grep -c 'other.ljp' said)"
+grep -q '^ljprof push: 4 sent .*, 1 could not be read' said || fail "$(cat said)"
+follow "$url" --follow st
+record r5.ljp
+cp r5.ljp "$(segment 5 105)"
+reach srv 5
+stop
+same "after a start only new ones go" 5 "$(requests srv)"
+
+# The server goes and comes back while segments come and are pruned.
+stop_engine
+follow "$url" --follow st --in-doubt skip
+for i in 6 7 8; do
+  record r$i.ljp
+  cp r$i.ljp "$(segment $i 10$i)"
+done
+for _ in $(seq 600); do
+  [ "$(find st/.push -name '*.request' | wc -l)" -lt 3 ] || break
+  sleep 0.05
+done
+rm st/shop-*
+rm -rf srv/taken
+stop
+engine srv
+url=http://127.0.0.1:$port
+plan srv 503
+follow "$url" --follow st
+reach srv 3
+stop
+same "what was pruned meanwhile is not lost" \
+  "$(for i in 6 7 8; do pid_of r$i.ljp; done | tr '\n' ' ')" "$(workers)"
+
+# kill -9 again and again, with an engine that is slow now and then: nothing is
+# lost, and nothing is taken twice but what was in doubt.
+plan srv 503 late ok late 429 ok late
+for i in 11 12 13 14 15 16; do
+  record r$i.ljp
+  cp r$i.ljp "$(segment $i 10$i)"
+  follow "$url" --follow st
+  sleep 0.$((i % 7))
+  kill -9 "$pusher"
+  wait "$pusher" 2> /dev/null || :
+done
+follow "$url" --follow st
+for _ in $(seq 600); do
+  [ "$(workers | tr ' ' '\n' | sort -u | grep -c .)" -lt 6 ] || break
+  sleep 0.05
+done
+stop
+same "after six kills everything has come, in order" \
+  "$(for i in 11 12 13 14 15 16; do pid_of r$i.ljp; done | tr '\n' ' ')" \
+  "$(workers | tr ' ' '\n' | uniq | tr '\n' ' ' | sed 's/ *$/ /')"
+
+# A file that grows is waited for.
+rm -rf st
+mkdir st
+plan srv
+cat > long.lua << 'END'
+local f = assert(io.popen("true"))
+f:close()
+local t = {}
+while not io.open("go") do
+  for i = 1, 1e5 do t[i % 99] = {i} end
+end
+END
+"$ljprof" record --memory -o st/long.ljp -- "$BUILD_DIR/bin/luajit" long.lua \
+  2> /dev/null &
+program=$!
+until [ -s st/long.ljp ]; do sleep 0.05; done
+follow "$url" --follow st
+sleep 1
+same "a file that is being recorded is not sent" 0 "$(requests srv)"
+touch go
+wait $program
+reach srv 1
+stop
+"$ljprof" export --to collapsed --value cpu -o - st/long.ljp 2> /dev/null |
+  awk '{ s += $NF } END { print "process_cpu cpu", s }' > want
+python3 "$e2e/pushed.py" pyroscope route srv/*.body | grep -x 'process_cpu cpu [0-9]*' \
+  > have
+same "... but when it is complete, whole" "$(cat want)" "$(cat have)"
+refuses "no folder" 1 "No such file" \
+  "$ljprof" push --to otlp --spool sp "$url" --follow nowhere
+refuses "files and a folder" 2 "takes no files" \
+  "$ljprof" push --to otlp "$url" --follow st x.ljp
