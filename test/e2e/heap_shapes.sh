@@ -1,6 +1,7 @@
 #!/bin/sh
 # Heaps of odd shapes: long chains, huge tables and strings, deep stacks. Each snapshot
-# has every byte, and each view of it ends, in memory that its objects bound.
+# has every byte, and each view of it ends, in memory that its objects bound, and in so
+# much CPU time that a walk which takes squares of them would not.
 # LJPROF_HEAP_SHAPES=large: as large as LuaJIT permits, for some minutes and 4 GB.
 . "$(dirname "$0")/lib.sh"
 lua=$BUILD_DIR/bin/luajit
@@ -13,7 +14,7 @@ views() {
     echo "skipped: $1 of $2 needs $3 MiB of memory, $free MiB are free"
     return
   fi
-  timeout 600 nice "$lua" "$SOURCE_DIR/test/e2e/heap_shapes.lua" "$1" "$2" shape.ljp \
+  nice prlimit --cpu=600 "$lua" "$SOURCE_DIR/test/e2e/heap_shapes.lua" "$1" "$2" shape.ljp \
     > out.txt 2>&1 || fail "$1 of $2: $(cat out.txt)"
   read -r objects bytes file_bytes < out.txt
   "$ljprof" check shape.ljp > check.txt || fail "$1 of $2: $(cat check.txt)"
@@ -26,12 +27,12 @@ views() {
     *) set -- "$@" "$view" ;;
     esac
     code=0
-    (shift 4 && timeout 300 nice prlimit --as=$most "$ljprof" heap "$@") > view.txt \
+    (shift 4 && nice prlimit --as=$most --cpu=300 "$ljprof" heap "$@") > view.txt \
       2> err.txt || code=$?
     [ "$code" = 0 ] || fail "$1 of $2: $view: exit code $code: $(cat err.txt)"
     set -- "$1" "$2" "$3" "$4"
   done
-  timeout 300 "$ljprof" heap --json shape.ljp | head -c 400 > view.txt
+  prlimit --cpu=300 "$ljprof" heap --json shape.ljp | head -c 400 > view.txt
   grep -q "\"objects\":$objects,\"bytes\":$bytes,.*\"complete\":true" view.txt ||
     fail "$1 of $2: $objects objects, $bytes bytes, but: $(cat view.txt)"
   ok "$1 of $2: $objects objects, $bytes bytes"
