@@ -52,8 +52,9 @@ same "--all-labels" "keys http_tenant route state thread type vm" \
 pid=$("$ljprof" dump x.ljp | sed -n "s/.* process pid=\([0-9]*\).*/\1/p" |
   head -n 1)
 python3 "$e2e/pushed.py" pyroscope route srv/*.body > got
-grep -qx "memory label service_name luajit" got &&
-  grep -qx "memory label worker $pid" got || fail "default labels: $(cat got)"
+for label in "service_name luajit" "worker $pid"; do
+  grep -qx "memory label $label" got || fail "no $label in $(cat got)"
+done
 ok "by default the program is the service, its number the worker"
 
 # Answers that pass: retried until the server takes it, in their order.
@@ -135,9 +136,10 @@ ok "... and bad ones are named"
 printf 'secret-1\n' > token
 plan srv
 push --to pyroscope --token-file token --tenant t1 "$url" x.ljp 2> /dev/null
-cat srv/*.head | tr -d '\r' > head
-grep -qx 'Authorization: Bearer secret-1' head && grep -qx 'X-Scope-OrgID: t1' head ||
-  fail "$(cat head)"
+cat srv/*.head | tr -d '\r' > head_lines
+for header in 'Authorization: Bearer secret-1' 'X-Scope-OrgID: t1'; do
+  grep -qx "$header" head_lines || fail "no $header in $(cat head_lines)"
+done
 ok "the token and the tenant are sent"
 plan srv 302
 push --to pyroscope --token-file token "$url" x.ljp 2> said || :

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$SOURCE_DIR/test/e2e/push_lib.sh"
 pusher=''
+# shellcheck disable=SC2016,SC2034 # for end_test()
 at_end='kill $pusher $engine_pid 2> /dev/null'
 follow() {
   "$ljprof" push --to pyroscope --retry 0.01 --look 0.1 "$@" 2> said &

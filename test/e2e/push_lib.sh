@@ -4,6 +4,7 @@ ljprof=$BUILD_DIR/bin/ljprof
 e2e=$SOURCE_DIR/test/e2e
 export PYTHONDONTWRITEBYTECODE=1
 engine_pid=''
+# shellcheck disable=SC2016,SC2034 # for end_test()
 at_end='[ -z "$engine_pid" ] || kill "$engine_pid"'
 
 # engine DIR [CERT KEY]: starts a fake engine with this folder; sets $port.
@@ -17,6 +18,7 @@ engine() {
     [ ! -s "$1/port" ] || break
     sleep 0.1
   done
+  # shellcheck disable=SC2034 # for the test
   port=$(cat "$1/port")
 }
 
@@ -44,6 +46,13 @@ requests() {
 taken() {
   [ ! -f "$1/taken" ] || wc -l < "$1/taken"
   [ -f "$1/taken" ] || echo 0
+}
+
+# outcomes JOURNAL WHAT: how many records of a journal say this.
+outcomes() {
+  python3 -c 'import sys
+data = open(sys.argv[1], "rb").read()
+print(sum(data[i + 8] == int(sys.argv[2]) for i in range(0, len(data), 40)))' "$@"
 }
 
 # record NAME [SCALE]: a file with CPU time and memory, labelled.

@@ -147,7 +147,7 @@ static int push_run(struct ljp_push *push, const struct ljp_push_command *c)
     push_spooled(push, until);
   const struct ljp_spool *s = push->spool;
   ljp_push_tell_drops(push);
-  if (push->error)
+  if (push->error && s)
     ljp_command_error("push", "the spool '%s': %s", s->path,
                       ljp_errno_text(push->error));
   uint64_t failed = push->refused + push->doubtful + push->unreadable +

@@ -167,11 +167,10 @@ static int journal_shorten(struct ljp_journal *j, int dir, const char *name,
     unlinkat(dir, other, 0);
     return error;
   }
-  uint64_t damaged = j->damaged;
-  ljp_journal_close(j);
+  close(j->fd); /* What is known stays in memory. */
   j->fd = next.fd;
-  j->damaged = damaged;
-  return journal_load(j);
+  j->bytes = next.bytes;
+  return 0;
 }
 
 int ljp_journal_open(struct ljp_journal *j, int dir, const char *name,
