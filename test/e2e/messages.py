@@ -29,7 +29,7 @@ COVERED = [
 CALLED = [
     "tools/*.c", "tools/advise/*.c", "tools/expect/*.c", "tools/export/*.c",
     "tools/exporter/*.c", "tools/gather/*.c", "tools/heap/*.c",
-    "tools/inspect/*.c", "tools/page/*.c", "tools/report/*.c",
+    "tools/inspect/*.c", "tools/page/*.c", "tools/push/*.c", "tools/report/*.c",
     "tools/rewrite/*.c", "tools/top/*.c", "parsers/heap/*.c",
     "parsers/symbols/*.c", "parsers/tarantool/*.c",
 ]

@@ -150,6 +150,42 @@ stop
 python3 "$e2e/pushed.py" pyroscope route srv/*.body | grep -x 'process_cpu cpu [0-9]*' \
   > have
 same "... but when it is complete, whole" "$(cat want)" "$(cat have)"
+# A service that is recorded all the time: what its files have is what the engine
+# has.
+plan srv
+cat > service.lua << 'END'
+local label = require("misc").profile.label
+local t, from = {}, os.time()
+local i = 0
+while os.time() - from < 4 do
+  i = i + 1
+  label{route = i % 2 == 0 and "/a" or "/b"}
+  for k = 1, 1e6 do t[k % 99] = {k} end
+end
+END
+rm -rf st
+mkdir st
+follow "$url" --follow st
+"$ljprof" record --memory --continuous 1s -o st -- "$BUILD_DIR/bin/luajit" \
+  service.lua 2> /dev/null
+reach srv 2
+files=$(find st -name '*.ljp' | wc -l)
+for _ in $(seq 600); do
+  [ $(($(outcomes st/.push/journal 3) + $(outcomes st/.push/journal 6))) -lt \
+    "$files" ] || break
+  sleep 0.05
+done
+stop
+for value in cpu alloc_space inuse_space; do
+  for file in st/*.ljp; do
+    "$ljprof" export --to collapsed --value $value -o - "$file" 2> /dev/null || :
+  done | awk -v v=$value '{ s += $NF } END { print v, s }'
+done > want
+python3 "$e2e/pushed.py" pyroscope route srv/*.body |
+  sed -n 's/^[a-z_]* \(\(cpu\|alloc_space\|inuse_space\) [0-9]*\)$/\1/p' | sort \
+  > have
+sort -o want want
+same "a service in $files files: all of them, once" "$(cat want)" "$(cat have)"
 refuses "no folder" 1 "No such file" \
   "$ljprof" push --to otlp --spool sp "$url" --follow nowhere
 refuses "files and a folder" 2 "takes no files" \

@@ -50,7 +50,8 @@ static const char export_help_values[] =
     "                  ";
 static const char export_help_tail[] =
     "\n"
-    "                 pprof, otlp and callgrind files hold all values at once.\n"
+    "                 pprof, otlp and callgrind files hold all values at "
+    "once.\n"
     "  --lua          without machine code, which then counts for the function "
     "that\n"
     "                 made it run, as in reports (default: all frames)\n"
