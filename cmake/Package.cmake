@@ -23,7 +23,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # The command luajit needs the library in the package, not Debian's.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libstdc++6) # C++ names
+# For names of C++, and to verify the servers of `ljprof push`.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libstdc++6, ca-certificates")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS libdebuginfod1)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
