@@ -17,6 +17,7 @@ is run, if its programs and files are there. In it
 
 Prints one line for each guide; fails if a command fails or prints other things.
 """
+import fcntl
 import os
 import re
 import shutil
@@ -25,6 +26,7 @@ import sys
 import tempfile
 
 SECONDS = 300
+LOCK = os.path.join(tempfile.gettempdir(), "ljprof-guides.lock")
 
 
 def parse(text):
@@ -110,6 +112,9 @@ def run(guide, folder):
 
 def main():
     bad = 0
+    # Servers of guides have fixed ports: one run at a time.
+    lock = open(LOCK, "a", encoding="utf-8")
+    fcntl.flock(lock, fcntl.LOCK_EX)
     for guide in sys.argv[1:]:
         name = os.path.basename(guide)
         with open(guide, encoding="utf-8") as f:
