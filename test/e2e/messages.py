@@ -21,7 +21,7 @@ COVERED = [
     "parsers/stream/input.c", "parsers/stream/reader.c",
     "profilers/*/*.[ch]", "src/session/*.c", "src/writer/*.c", "src/push/*.c",
     "src/base/join_message.c", "src/base/settings*.[ch]", "src/base/signals.h", "src/base/status.c",
-    "tools/record/*.c", "tools/join/*.c", "tools/stacks/*.c",
+    "tools/push/*.c", "tools/record/*.c", "tools/join/*.c", "tools/stacks/*.c",
     "tools/shared/*.c",
 ]
 # Of these only what is passed to a function that tells the user something, since
