@@ -91,6 +91,7 @@ END {
       continue
     }
     was_entry = in_entry
+    if (in_entry) fill()
     in_entry = 0
     if (line ~ /^Exit code: /) {
       section("EXIT STATUS")
