@@ -48,7 +48,7 @@ exec "$build/bin/luajit" "\$@"
 END
 cat > "$tmp/on" << END
 #!/bin/sh
-export LJPROF_RECORD="$settings"
+export LJPROF_RECORD="output=$tmp/store;ring=100M;continuous=60s;\$PARTS"
 exec "$build/bin/luajit" "\$@"
 END
 chmod +x "$tmp/on" "$tmp/off"
@@ -67,23 +67,27 @@ instructions() {
   awk -F, '/instructions/ && $1 ~ /^[0-9]+$/ { print $1 }' "$tmp/perf.txt"
 }
 
+# cost PARTS WORKLOAD SIZE: of these settings, in percent of CPU time.
+cost() {
+  PARTS=$1 "$build/bench/bench_pair" "$pairs" "$tmp/on" "$tmp/off" "$2" "$3" |
+    awk '{ printf "%+6.2f %% (+-%.2f)", ($1 - 1) * 100, $4 * 100 }'
+}
+
 compute() {
-  echo "compute        CPU time          instructions (user mode)"
+  echo "compute     preset              only CPU samples    only memory" \
+    "        instructions (preset)"
   for name in numeric tables methods coroutines; do
     workload=$here/workloads/$name.lua
     size=$(size_for "$workload")
-    # The ratio, both times, half the distance of the quartiles.
-    # shellcheck disable=SC2046 # four words
-    set -- $("$build/bench/bench_pair" "$pairs" "$tmp/on" "$tmp/off" "$workload" "$size")
-    on=$(instructions on "$workload" "$size")
+    all=$(cost preset=production "$workload" "$size")
+    cpu=$(cost 'interval=10;timer=tick;max-overhead=1;flush=1000' "$workload" "$size")
+    memory=$(cost 'cpu=no;memory;sample=512k;flush=1000' "$workload" "$size")
+    on=$(PARTS=preset=production instructions on "$workload" "$size")
     off=$(instructions off "$workload" "$size")
-    awk -v name="$name" -v r="$1" -v spread="$4" -v on="${on:-0}" -v off="${off:-0}" \
-      'BEGIN {
-        printf "  %-11s %+6.2f %% (+-%.2f)", name, (r - 1) * 100, spread * 100
-        if (off > 0) printf "  %+6.2f %%", (on / off - 1) * 100
-        else printf "  not counted here"
-        print ""
-      }'
+    printf '  %-10s%-20s%-20s%-20s%s\n' "$name" "$all" "$cpu" "$memory" \
+      "$(awk -v on="${on:-0}" -v off="${off:-0}" 'BEGIN {
+        if (off > 0) printf "%+6.2f %%", (on / off - 1) * 100
+        else printf "not counted here" }')"
   done
 }
 

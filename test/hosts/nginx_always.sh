@@ -53,6 +53,10 @@ same answer 50 "$(answers)"
 maps_ours "$master"
 [ ! -s "$tmp/nginx.log" ] || fail "nginx printed: $(cat "$tmp/nginx.log")"
 
+# descriptors, resident: of the master.
+descriptors() { find "/proc/$master/fd" -mindepth 1 | wc -l; }
+resident() { awk '/^VmRSS/ { print $2 }' "/proc/$master/status"; }
+
 most=0 worker=0
 for round in $(seq $rounds); do
   wrk -t1 -c5 -d"$seconds"s "http://127.0.0.1:$port/" > "$tmp/wrk.log" 2>&1 &
@@ -70,7 +74,12 @@ for round in $(seq $rounds); do
   fi
   kill -HUP "$master"
   wait_for 10 answers > "$tmp/last.txt" || fail "no answer after a reload"
+  sleep 0.5 # The old workers end.
+  [ "$round" != 1 ] || open=$(descriptors)
+  echo "round $round: master $(resident) KiB resident, $(descriptors) descriptors"
 done
+[ "$(descriptors)" -le $((open + 2)) ] ||
+  fail "the master had $open descriptors, and has $(descriptors) now"
 # The master, two workers, and at a reload two more; 1 MiB each.
 [ "$most" -le $((budget + 5 * 1024)) ] || fail "the files took $most KiB"
 echo "the files took $most of $budget KiB"

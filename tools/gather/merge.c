@@ -167,9 +167,10 @@ static bool merge_is_whole(struct ljp_gather *g, const struct ljp_segment *s)
                       *reader.error ? reader.error : ljp_status_text(status));
   else if (damaged)
     ljp_command_error("gather",
-                      "%s is damaged in %llu places ('ljprof check' tells "
+                      "%s is damaged in %llu place%s ('ljprof check' tells "
                       "more): it stays as it is",
-                      s->name, (unsigned long long)damaged);
+                      s->name, (unsigned long long)damaged,
+                      damaged == 1 ? "" : "s");
   g->failed |= status || damaged;
   ljp_reader_fini(&reader);
   return !status && !damaged;
