@@ -26,7 +26,7 @@ import sys
 import tempfile
 
 SECONDS = 300
-LOCK = os.path.join(tempfile.gettempdir(), "ljprof-guides.lock")
+LOCK = os.path.join(tempfile.gettempdir(), f"ljprof-guides-{os.getuid()}.lock")
 
 
 def parse(text):
