@@ -10,8 +10,9 @@
   _(advise)                                                                    \
   _(annotate)                                                                  \
   _(top)                                                                       \
-  _(heap) _(embed) _(merge) _(flame) _(diff) _(expect) _(export) _(push)       \
-      _(gather) _(exporter)
+  _(heap)                                                                      \
+  _(embed) _(merge) _(flame) _(diff) _(expect) _(export) _(push) _(gather)     \
+      _(exporter)
 
 #define ABSENT_COMMAND(name)                                                   \
   int ljp_command_##name(int argc, char **argv)                                \

@@ -47,7 +47,7 @@ struct ljp_export {
                                   ** the export, formats add no notes. */
   bool own_labels; /* Samples get the program's labels only:
                                   ** no thread, VM, state or type. */
-  bool plain_keys;                /* pprof: keys of labels are plain. */
+  bool plain_keys; /* pprof: keys of labels are plain. */
   const struct ljp_export_fact *facts; /* Of the format otlp; so the id. */
   unsigned fact_count;
   const uint8_t *id;              /* Of the profile, 16 bytes; NULL: none. */

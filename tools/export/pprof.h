@@ -36,7 +36,7 @@ struct ljp_pprof_labels {
   int64_t states[256], types[256];
   int64_t *threads, *vms;
   uint32_t *strings; /* By string of the profile; NULL: there are no labels. */
-  uint32_t *keys;            /* The same for plain keys. */
+  uint32_t *keys;    /* The same for plain keys. */
   Ljp__Pprof__Label *labels; /* Of a sample. */
   Ljp__Pprof__Label **list;
 };

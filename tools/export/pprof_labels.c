@@ -29,7 +29,8 @@ bool ljp_pprof_init_labels(const struct ljp_profile *p,
     names->keys = calloc((size_t)p->strings.count + 1, sizeof *names->keys);
   for (size_t i = 0; names->labels && names->list && i < LABELS + most; i++)
     names->list[i] = &names->labels[i];
-  return names->labels && names->list && ((names->strings && names->keys) || !p->has_labels);
+  return names->labels && names->list &&
+         ((names->strings && names->keys) || !p->has_labels);
 }
 
 void ljp_pprof_free_labels(struct ljp_pprof_labels *names)
@@ -73,9 +74,9 @@ static size_t pprof_label_more(struct ljp_pprof *w,
       continue;
     ljp__pprof__label__init(&names->labels[n]);
     names->labels[n].key =
-        w->e->plain_keys
-            ? pprof_plain_key(w, names, pair->key)
-            : ljp_pprof_profile_string(w, pair->key, &names->strings[pair->key]);
+        w->e->plain_keys ? pprof_plain_key(w, names, pair->key)
+                         : ljp_pprof_profile_string(w, pair->key,
+                                                    &names->strings[pair->key]);
     names->labels[n++].str =
         ljp_pprof_profile_string(w, pair->value, &names->strings[pair->value]);
   }
