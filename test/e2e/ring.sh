@@ -87,6 +87,8 @@ ok "the oldest are gone: number 1 is followed by $second"
 set -- pid.*
 [ $# = $workers ] || fail "the workers are $*"
 victim=${1#pid.}
+# Meanwhile the others stand still, so that its last file is still there.
+kill -STOP "${2#pid.}" "${3#pid.}"
 kill -9 "$victim"
 kill -9 $recorder
 wait $recorder 2> /dev/null || :
@@ -94,6 +96,7 @@ last=$(sequences | tail -n 1)
 left=$(find store -name "*-$victim.ljp" | sort | tail -n 1)
 [ -f "$left" ] || fail "the killed worker has left no file"
 "$ljprof" check "$left" > check.txt 2>&1 || :
+kill -CONT "${2#pid.}" "${3#pid.}"
 grep -q 'the last block\|not closed\|whole' check.txt ||
   fail "the file of the killed worker: $(cat check.txt)"
 wait_sequence $((last + 40))
