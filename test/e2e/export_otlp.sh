@@ -33,14 +33,14 @@ ok "the rules of the schema hold"
 # The sum of a collapsed export, and that by route.
 for value in samples cpu alloc_objects alloc_space inuse_objects inuse_space; do
   "$ljprof" export --to collapsed --value $value -o - x.ljp > flat
-  same "the sum of $value" "$(awk '{ s += $NF } END { print s }' flat)" \
+  same "the sum of $value" "$(awk '{ s += $NF } END { printf "%.0f\n", s }' flat)" \
     "$(awk -v v=$value '$1 == v { print $2 }' sums)"
 done
 check x.otlp route > by_route
 for route in /a /b; do
   "$ljprof" export --to collapsed --value cpu --label route=$route -o - x.ljp \
     > flat
-  same "CPU time of $route" "$(awk '{ s += $NF } END { print s }' flat)" \
+  same "CPU time of $route" "$(awk '{ s += $NF } END { printf "%.0f\n", s }' flat)" \
     "$(awk -v r=$route '$1 == "cpu" && $2 == r { print $3 }' by_route)"
 done
 "$ljprof" export --to otlp --value cpu -o one.otlp x.ljp

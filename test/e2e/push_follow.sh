@@ -146,7 +146,7 @@ wait $program
 reach srv 1
 stop
 "$ljprof" export --to collapsed --value cpu -o - st/long.ljp 2> /dev/null |
-  awk '{ s += $NF } END { print "process_cpu cpu", s }' > want
+  awk '{ s += $NF } END { printf "process_cpu cpu %.0f\n", s }' > want
 python3 "$e2e/pushed.py" pyroscope route srv/*.body | grep -x 'process_cpu cpu [0-9]*' \
   > have
 same "... but when it is complete, whole" "$(cat want)" "$(cat have)"
@@ -179,7 +179,7 @@ stop
 for value in cpu alloc_space inuse_space; do
   for file in st/*.ljp; do
     "$ljprof" export --to collapsed --value $value -o - "$file" 2> /dev/null || :
-  done | awk -v v=$value '{ s += $NF } END { print v, s }'
+  done | awk -v v=$value '{ s += $NF } END { printf "%s %.0f\n", v, s }'
 done > want
 python3 "$e2e/pushed.py" pyroscope route srv/*.body |
   sed -n 's/^[a-z_]* \(\(cpu\|alloc_space\|inuse_space\) [0-9]*\)$/\1/p' | sort \

@@ -88,10 +88,10 @@ sums_of() {
     *_*) name=memory ;;
     esac
     "$ljprof" export --to collapsed --value $value -o - "$1" 2> /dev/null |
-      awk -v w="$name $value" '{ s += $NF } END { print w, s }'
+      awk -v w="$name $value" '{ s += $NF } END { printf "%s %.0f\n", w, s }'
   done
   for route in /a /b; do
     "$ljprof" export --to collapsed --value cpu --label route=$route -o - "$1" 2> /dev/null |
-      awk -v w="process_cpu cpu route=$route" '{ s += $NF } END { print w, s }'
+      awk -v w="process_cpu cpu route=$route" '{ s += $NF } END { printf "%s %.0f\n", w, s }'
   done
 }

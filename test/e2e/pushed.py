@@ -15,6 +15,10 @@ def read_pprof(data, name, key, sums):
     profile = fields(zlib.decompress(data, 31))
     strings = [s.decode() for s in profile[6]]
     types = [strings[one(fields(t), 1)] for t in profile[1]]
+    for table in 3, 4, 5:  # Parca refuses others.
+        ids = [one(fields(entry), 1) for entry in profile.get(table, [])]
+        if ids != list(range(1, len(ids) + 1)):
+            sys.exit(f"pushed.py: the ids of field {table} are not 1, 2 ...")
     for sample in map(fields, profile.get(2, [])):
         label = "-"
         for pair in map(fields, sample.get(3, [])):

@@ -102,7 +102,9 @@ int64_t ljp_pprof_add_name(struct ljp_pprof *w, const char *text)
   return pprof_add_string(w, text, strlen(text));
 }
 
-static void pprof_add_function(struct ljp_pprof *w, uint32_t number)
+/* Returns the id. Ids are 1, 2 ... in the order of the file: Parca takes no
+** others. */
+static uint64_t pprof_add_function(struct ljp_pprof *w, uint32_t number)
 {
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_frame *frame =
@@ -113,18 +115,19 @@ static void pprof_add_function(struct ljp_pprof *w, uint32_t number)
   Ljp__Pprof__Function *list = &f;
   Piece piece = pprof_piece();
   if (w->functions[number])
-    return;
-  w->functions[number] = true;
+    return w->functions[number];
+  w->functions[number] = ++w->function_count;
   size_t len = ljp_function_name(p, number, name, sizeof name);
   if (len >= sizeof name)
     len = sizeof name - 1;
-  f.id = (uint64_t)number + 1;
+  f.id = w->functions[number];
   f.name = f.system_name = ljp_pprof_add_text(w, ljp_str(name, len));
   f.filename = ljp_pprof_profile_string(w, frame->file, &file);
   f.start_line = frame->first_line;
   piece.n_function = 1;
   piece.function = &list;
   pprof_put(w, &piece);
+  return f.id;
 }
 
 static uint64_t pprof_module_start(uint32_t module)
@@ -139,9 +142,9 @@ static bool pprof_is_address(const struct ljp_profile_frame *f)
 }
 
 /* Adds the location of a frame together with the frames it is inlined into.
-** frames[0] is the innermost. */
-static void pprof_add_location(struct ljp_pprof *w, const uint32_t *frames,
-                               size_t count)
+** frames[0] is the innermost. Returns the id, as for functions. */
+static uint64_t pprof_add_location(struct ljp_pprof *w, const uint32_t *frames,
+                                   size_t count)
 {
   const struct ljp_profile *p = w->e->p;
   Ljp__Pprof__Line lines[LINES_MAX];
@@ -151,19 +154,18 @@ static void pprof_add_location(struct ljp_pprof *w, const uint32_t *frames,
   const struct ljp_profile_frame *frame = &p->frames[frames[0]];
   ljp_assert(count > 0 && count <= LINES_MAX);
   if (w->locations[frames[0]])
-    return;
-  w->locations[frames[0]] = true;
+    return w->locations[frames[0]];
+  w->locations[frames[0]] = ++w->location_count;
   for (size_t i = 0; i < count; i++) {
     const struct ljp_profile_frame *f = &p->frames[frames[i]];
-    pprof_add_function(w, f->function);
     ljp__pprof__line__init(&lines[i]);
-    lines[i].function_id = (uint64_t)f->function + 1;
+    lines[i].function_id = pprof_add_function(w, f->function);
     lines[i].line = f->line;
     list[i] = &lines[i];
     if (pprof_is_address(frame) && f->line)
       w->has_lines[frame->module] = true;
   }
-  location.id = (uint64_t)frames[0] + 1;
+  location.id = w->locations[frames[0]];
   if (pprof_is_address(frame)) {
     location.mapping_id = frame->module;
     location.address = pprof_module_start(frame->module) + frame->offset;
@@ -176,6 +178,7 @@ static void pprof_add_location(struct ljp_pprof *w, const uint32_t *frames,
   piece.n_location = 1;
   piece.location = &locations;
   pprof_put(w, &piece);
+  return location.id;
 }
 
 /* Fills ids with the locations of a path, leaf first. */
@@ -193,8 +196,7 @@ static size_t pprof_locate(struct ljp_pprof *w, const uint32_t *path,
       frames[group++] = frame;
       inlined = p->frames[frame].flags & LJP_PROFILE_INLINED_C;
     }
-    pprof_add_location(w, frames, group);
-    ids[n++] = (uint64_t)frames[0] + 1;
+    ids[n++] = pprof_add_location(w, frames, group);
   }
   return n;
 }

@@ -14,10 +14,10 @@ struct ljp_pprof {
   enum ljp_status status;
   z_stream z;
   int64_t string_count;
-  bool *functions; /* Already written; by function. */
-  bool
-      *locations; /* Already written; by the innermost frame of the location. */
-  uint64_t *limits; /* Highest offset used; by module. */
+  uint32_t function_count, location_count;
+  uint32_t *functions; /* Ids; 0: not written yet. By function. */
+  uint32_t *locations; /* The same, by the innermost frame. */
+  uint64_t *limits;    /* Highest offset used; by module. */
   bool *has_lines;
 };
 
