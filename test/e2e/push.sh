@@ -57,6 +57,15 @@ for label in "service_name luajit" "worker $pid"; do
 done
 ok "by default the program is the service, its number the worker"
 
+"$ljprof" record --event wall -o wall.ljp -- "$BUILD_DIR/bin/luajit" labels.lua 1 \
+  2> /dev/null
+plan srv
+push --to pyroscope "$url" wall.ljp 2> /dev/null
+"$ljprof" export --to collapsed --value wall -o - wall.ljp 2> /dev/null |
+  awk '{ s += $NF } END { printf "wall wall %.0f\n", s }' > want
+python3 "$e2e/pushed.py" pyroscope route srv/*.body > got
+same "a wall-clock session" "$(cat want)" "$(grep -x 'wall wall [0-9]*' got)"
+
 # Answers that pass: retried until the server takes it, in their order.
 plan srv 503 429:0 408 500 502 504 ok ok
 push --to pyroscope "$url" x.ljp y.ljp 2> said || fail "retries: $(cat said)"
