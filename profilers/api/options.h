@@ -25,6 +25,11 @@
 ** value. */
 typedef bool ljp_option_reader(lua_State *L, void *to, const char **wants);
 
+/* What the option `compress` takes. */
+#define LJP_COMPRESS_WANTS                                                     \
+  "a level of compression, a whole number from 0 (none) to 19"
+enum { LJP_COMPRESS_MOST = 19 };
+
 struct ljp_option {
   const char *name; /* of at most 31 bytes */
   ljp_option_reader *read;

@@ -39,8 +39,9 @@ bool ljp_read_flush(lua_State *L, void *to, const char **wants)
 
 bool ljp_read_compress(lua_State *L, void *to, const char **wants)
 {
-  *wants = "a level of compression, a whole number from 0 (none) to 19";
-  return ljp_option_whole(L, 0, 19, &((struct ljp_output *)to)->zstd_level);
+  *wants = LJP_COMPRESS_WANTS;
+  return ljp_option_whole(L, 0, LJP_COMPRESS_MOST,
+                          &((struct ljp_output *)to)->zstd_level);
 }
 
 bool ljp_read_sync(lua_State *L, void *to, const char **wants)

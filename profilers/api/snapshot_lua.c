@@ -29,6 +29,13 @@ static bool snapshot_read_strings(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
+static bool snapshot_read_compress(lua_State *L, void *to, const char **wants)
+{
+  struct snapshot_options *o = to;
+  *wants = LJP_COMPRESS_WANTS;
+  return ljp_option_whole(L, 0, LJP_COMPRESS_MOST, &o->heap.zstd_level);
+}
+
 static bool snapshot_read_gc(lua_State *L, void *to, const char **wants)
 {
   return ljp_option_bool(L, &((struct snapshot_options *)to)->gc, wants);
@@ -46,11 +53,9 @@ static bool snapshot_read_in_place(lua_State *L, void *to, const char **wants)
 }
 
 static const struct ljp_option snapshot_options[] = {
-    {"path", snapshot_read_path},
-    {"strings", snapshot_read_strings},
-    {"gc", snapshot_read_gc},
-    {"wait", snapshot_read_wait},
-    {"in_place", snapshot_read_in_place},
+    {"path", snapshot_read_path},         {"strings", snapshot_read_strings},
+    {"compress", snapshot_read_compress}, {"gc", snapshot_read_gc},
+    {"wait", snapshot_read_wait},         {"in_place", snapshot_read_in_place},
 };
 enum { OPTIONS = sizeof snapshot_options / sizeof *snapshot_options };
 
@@ -78,6 +83,9 @@ int ljp_memprof_snapshot(lua_State *L)
                                OPTIONS, &o);
   if (results)
     return results;
+  if (o.heap.zstd_level && !o.heap.path)
+    return ljp_options_misused(L, "compress is for a file of its own (path): "
+                                  "the session's file has its own compression");
   if (o.gc)
     lua_gc(L, LUA_GCCOLLECT, 0);
   enum ljp_status status = ljp_heap_snapshot(L, &o.heap, &result, &why);

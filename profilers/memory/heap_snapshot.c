@@ -270,6 +270,8 @@ static enum ljp_status snapshot_failed(const char *path, enum ljp_status status,
   char place[330] = "the session's file";
   if (path)
     snprintf(place, sizeof place, "'%.300s'", path);
+  if (status == LJP_ERR_NOTSUP)
+    return ljp_fail(why, status, ljp_status_errno(status), LJP_NO_ZSTD);
   if (result->signal)
     return ljp_fail(why, status, error,
                     "cannot write the heap into %s: the copy of the "
@@ -287,6 +289,7 @@ static enum ljp_status snapshot_begin(struct snapshot_call *call,
 {
   struct ljp_snapshot_options options = {.path = o->path,
                                          .text_limit = o->text_limit,
+                                         .zstd_level = o->zstd_level,
                                          .in_place = o->in_place,
                                          .number = 1,
                                          .builtin = ljp_heap_snapshot_builtin,

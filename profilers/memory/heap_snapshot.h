@@ -16,9 +16,10 @@ enum { LJP_HEAP_SNAPSHOT_TEXT = 64 /* bytes of each string, by default */ };
 struct ljp_heap_snapshot_options {
   const char *path; /* NULL: into the running session's stream */
   uint32_t text_limit;
-  bool in_place; /* make no copy of the process */
-  bool wait;     /* until the file is complete, or the snapshot is in the
-                 ** session's stream (for a minute at most) */
+  int zstd_level; /* of a file of its own; 0: no compression */
+  bool in_place;  /* make no copy of the process */
+  bool wait;      /* until the file is complete, or the snapshot is in the
+                  ** session's stream (for a minute at most) */
 };
 
 void ljp_heap_snapshot_options_init(struct ljp_heap_snapshot_options *options);

@@ -17,6 +17,11 @@ enum ljp_status ljp_fail(struct ljp_failure *why, enum ljp_status status,
     __attribute__((format(printf, 4, 5)));
 
 /* The errno number for a status that came without one. */
+/* What is missing if a compressor cannot be made (LJP_ERR_NOTSUP). */
+#define LJP_NO_ZSTD                                                            \
+  "there is no libzstd.so.1 to compress with: install it (Debian: libzstd1), " \
+  "or leave out compress"
+
 int ljp_status_errno(enum ljp_status status);
 
 #endif

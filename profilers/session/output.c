@@ -93,6 +93,8 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
                     "combined with service: use ring");
   ljp_describe_guest(&options.describe, hold);
   enum ljp_status status = ljp_session_new(session, &options);
+  if (status == LJP_ERR_NOTSUP && output->zstd_level)
+    return ljp_fail(why, status, ljp_status_errno(status), LJP_NO_ZSTD);
   return status ? ljp_fail(why, status, ljp_status_errno(status), "%s",
                            ljp_status_text(status))
                 : LJP_OK;

@@ -225,6 +225,8 @@ static enum ljp_status snapshot_prepare_file(struct ljp_snapshot *s)
 {
   const struct ljp_writer_options options = {
       .max_nodes = 4096,
+      .zstd_level = s->options.zstd_level,
+      .zstd_ready = true,
       .describe = {.ctx = s->options.ctx, .builtin = s->options.builtin}};
   enum ljp_status status = ljp_writer_new(&s->writer, &s->sink, &options);
   if (!status)

@@ -35,6 +35,7 @@ struct ljp_snapshot_options {
                     ** it until it has ended well. */
   uint64_t number; /* In the stream. */
   uint32_t text_limit; /* Bytes of each string's contents. */
+  int zstd_level;      /* Of a file of its own; 0: no compression. */
   bool in_place;       /* Make no copy. */
   bool only_copy;      /* Without a copy there is no snapshot. */
   uint64_t vm;         /* Its number in the stream. */

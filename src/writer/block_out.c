@@ -13,7 +13,7 @@ enum { ROOM = LJP_BLOCK_HEAD_BYTES + LJP_BLOCK_MAX_BYTES };
 
 enum ljp_status ljp_block_out_init(struct ljp_block_out *out,
                                    struct ljp_sink *sink, int zstd_level,
-                                   uint64_t stream)
+                                   bool ready, uint64_t stream)
 {
   memset(out, 0, sizeof *out);
   out->sink = sink;
@@ -23,9 +23,9 @@ enum ljp_status ljp_block_out_init(struct ljp_block_out *out,
     return LJP_ERR_MEM;
   if (zstd_level) {
     out->packed = malloc(ROOM);
-    enum ljp_status status = out->packed
-                                 ? ljp_compress_new(&out->compress, zstd_level)
-                                 : LJP_ERR_MEM;
+    enum ljp_status status =
+        out->packed ? ljp_compress_new(&out->compress, zstd_level, ready)
+                    : LJP_ERR_MEM;
     if (status) {
       ljp_block_out_fini(out);
       return status;

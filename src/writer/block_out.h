@@ -26,7 +26,7 @@ struct ljp_block_out {
 
 enum ljp_status ljp_block_out_init(struct ljp_block_out *out,
                                    struct ljp_sink *sink, int zstd_level,
-                                   uint64_t stream);
+                                   bool ready, uint64_t stream);
 void ljp_block_out_fini(struct ljp_block_out *out);
 
 /* Writes the builder's records as a block (nothing if there are none) and

@@ -12,6 +12,7 @@
 
 struct ljp_compress {
   void *ctx;
+  void *memory; /* Of the context, if it takes no more; else NULL. */
   int level;
   void *(*create)(void);
   size_t (*discard)(void *ctx);
@@ -27,7 +28,26 @@ static bool compress_find(void *library, const char *name, void *function)
   return address != NULL;
 }
 
-enum ljp_status ljp_compress_new(struct ljp_compress **out, int level)
+/* These two are not in zstd's stable interface, but in each libzstd.so since
+** 1.3; if one lacks them, there is no compression. */
+static enum ljp_status compress_make_ready(struct ljp_compress *c,
+                                           void *library)
+{
+  size_t (*estimate)(int level);
+  void *(*place)(void *memory, size_t bytes);
+  if (!compress_find(library, "ZSTD_estimateCCtxSize", &estimate) ||
+      !compress_find(library, "ZSTD_initStaticCCtx", &place))
+    return LJP_ERR_NOTSUP;
+  size_t bytes = estimate(c->level);
+  if (c->is_error(bytes))
+    return LJP_ERR_NOTSUP;
+  c->memory = malloc(bytes);
+  c->ctx = c->memory ? place(c->memory, bytes) : NULL;
+  return c->ctx ? LJP_OK : LJP_ERR_MEM;
+}
+
+enum ljp_status ljp_compress_new(struct ljp_compress **out, int level,
+                                 bool ready)
 {
   void *library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library)
@@ -43,10 +63,15 @@ enum ljp_status ljp_compress_new(struct ljp_compress **out, int level)
     return LJP_ERR_NOTSUP;
   }
   c->level = level;
-  c->ctx = c->create();
-  if (!c->ctx) {
+  enum ljp_status status = LJP_OK;
+  if (ready)
+    status = compress_make_ready(c, library);
+  else if (!(c->ctx = c->create()))
+    status = LJP_ERR_MEM;
+  if (status) {
+    free(c->memory);
     free(c);
-    return LJP_ERR_MEM;
+    return status;
   }
   *out = c;
   return LJP_OK;
@@ -54,8 +79,10 @@ enum ljp_status ljp_compress_new(struct ljp_compress **out, int level)
 
 void ljp_compress_free(struct ljp_compress *compress)
 {
-  if (compress)
+  if (compress && !compress->memory)
     compress->discard(compress->ctx);
+  if (compress)
+    free(compress->memory);
   free(compress);
 }
 

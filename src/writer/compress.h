@@ -1,5 +1,6 @@
 /*
-** Optional compression of a block's payload by zstd. Writer thread only.
+** Optional compression of a block's payload by zstd. Writer thread only,
+** or the copy of a process that writes its own file.
 ** Without a libzstd.so.1 on the system, ljp_compress_new() returns
 ** LJP_ERR_NOTSUP.
 */
@@ -14,7 +15,10 @@
 
 struct ljp_compress;
 
-enum ljp_status ljp_compress_new(struct ljp_compress **out, int level);
+/* ready: takes all memory at once, as much as the level can need, so that
+** ljp_compress_block() never takes any. A copy of the process needs that. */
+enum ljp_status ljp_compress_new(struct ljp_compress **out, int level,
+                                 bool ready);
 void ljp_compress_free(struct ljp_compress *compress);
 
 /* Returns the bytes written to out; 0 if the result would not be smaller than

@@ -47,7 +47,8 @@ enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
     status = ljp_proto_numbers_init(&w->proto_numbers);
   if (!status)
     status = ljp_block_out_init(&w->out, w->options.ljm ? NULL : sink,
-                                w->options.zstd_level, stream | 1);
+                                w->options.zstd_level, w->options.zstd_ready,
+                                stream | 1);
   if (!status && w->options.ljm) {
     w->options.epoch_ns = UINT64_MAX; /* ljm has no epochs. */
     status = ljp_ljm_new(&w->ljm);

@@ -24,6 +24,7 @@ struct ljp_writer_options {
   bool ljm;               /* The output is a file of format ljm (ljm.h), not
                           ** a stream. Without compression and rotation. */
   int zstd_level;         /* 0: off. */
+  bool zstd_ready;        /* To compress takes no memory (compress.h). */
   uint64_t segment_bytes; /* 0: no rotation by size. */
   uint64_t segment_ns;    /* 0: no rotation by time. */
   uint32_t keep_segments; /* 0: all. */

@@ -62,3 +62,42 @@ ok "a snapshot beyond the limit on files is refused"
 same "the exit code is the program's" 7 "${code:-0}"
 "$BUILD_DIR/bin/ljprof" check exit.ljp > check.txt || fail "$(cat check.txt)"
 ok "exit() waits for the copy"
+
+# Compressed: the copy may take no memory, whatever the level. The VM stays the
+# same meanwhile, so the files have the same objects.
+cat > compress.lua << 'END'
+local kept = {}
+for i = 1, 20011 do kept[i] = { name = "object " .. i, before = kept[i - 1] } end
+collectgarbage()
+collectgarbage("stop")
+local function take(name, level, in_place)
+  return misc.memprof.snapshot{path = name, compress = level, in_place = in_place, wait = true}
+end
+local plain = assert(take("plain.ljp"))
+local small, message, number = take("level1.ljp", 1)
+if not small then
+  assert(number == 95 and message:find("libzstd", 1, true), message)
+  os.exit(2) -- there is none
+end
+for _, r in ipairs { small, assert(take("level19.ljp", 19)), assert(take("place.ljp", 3, true)) } do
+  assert(r.file_bytes * 3 < plain.file_bytes, r.file_bytes .. " of " .. plain.file_bytes)
+  assert(r.objects - plain.objects < 200, r.objects)
+end
+for _, wrong in ipairs { -1, 20, 1.5, "fast" } do
+  local r, why, code = take("wrong.ljp", wrong)
+  assert(r == nil and code == 22 and why:find("from 0 (none) to 19", 1, true), why)
+end
+local r, why = misc.memprof.snapshot{compress = 1}
+assert(r == nil and why:find("compress is for a file of its own", 1, true), why)
+END
+code=0
+"$BUILD_DIR/bin/luajit" compress.lua || code=$?
+[ "$code" = 0 ] || [ "$code" = 2 ] || fail "compress.lua: $code"
+for file in level1.ljp level19.ljp place.ljp; do
+  [ "$code" = 0 ] || break
+  "$BUILD_DIR/bin/ljprof" check "$file" > check.txt || fail "$(cat check.txt)"
+  "$BUILD_DIR/bin/ljprof" heap "$file" > heap.txt || fail "$(cat heap.txt)"
+  grep -q 'local kept .* {20011 items}$' heap.txt || fail "$(cat heap.txt)"
+done
+[ ! -e wrong.ljp ] || fail "a file of wrong options"
+ok "compressed snapshots are whole (code $code)"
