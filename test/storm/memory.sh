@@ -8,8 +8,12 @@
 # LJP_STORM_SECONDS  CPU time of each session (0.3)
 # LJP_STORM_WAYS     the sessions to run (every combined sampled)
 # LJP_STORM_NATIVE   if set, every event has its host frames, too
+# LJP_STORM_SNAPSHOTS  if set, the session takes a heap snapshot each 0.1 s, and the
+#                    program one more between its rounds, each 0.05 s. Each has all
+#                    bytes that the VM counts.
 # LJPROF_MEMPROF_CHECK=1: each remembered stack must be what a full walk finds.
 . "$SOURCE_DIR/test/e2e/lib.sh"
+. "$SOURCE_DIR/test/storm/all_bytes.sh"
 name=$1
 shift
 seconds=${LJP_STORM_SECONDS:-0.3}
@@ -50,5 +54,6 @@ for how in ${LJP_STORM_WAYS:-every combined sampled}; do
   "$BUILD_DIR/bin/ljprof" check "$how.bin" > check.out ||
     fail "$name, $how: ljprof check: $(tail -n 1 check.out)"
   ok "$name, $how: file clean, every event there, stacks complete"
+  [ -z "${LJP_STORM_SNAPSHOTS-}" ] || all_bytes "$name, $how" "$how.bin"
   rm "$how.bin"
 done

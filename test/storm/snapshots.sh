@@ -4,6 +4,7 @@
 # snapshot has all bytes.
 # LJP_STORM_SECONDS  CPU time with snapshots (0.8)
 . "$(dirname "$0")/../e2e/lib.sh"
+. "$(dirname "$0")/all_bytes.sh"
 seconds=${LJP_STORM_SECONDS:-0.8}
 lua=$SOURCE_DIR/test/storm/snapshots.lua
 "$BUILD_DIR/bin/luajit" "$@" "$lua" 0 0 > without.txt 2> err.txt ||
@@ -17,15 +18,5 @@ for mode in "" every sampled; do
   ok "$(cat err.txt)"
   [ -n "$mode" ] || continue
   "$BUILD_DIR/bin/ljprof" check session.ljp > check.txt || fail "$(cat check.txt)"
-  "$BUILD_DIR/bin/ljprof" dump session.ljp |
-    awk '
-      function field(key) { return substr($0, index($0, " " key "=") + length(key) + 2) + 0 }
-      /^  heap-moment / { moments++; bytes[field("snapshot")] = field("heap_bytes") }
-      /^  heap-end / { ends++; bad += bytes[field("snapshot")] != field("bytes") }
-      END { print moments + 0, ends + 0, bad + 0 }' > sums.txt
-  read -r moments ends bad < sums.txt
-  if [ "$moments" != "$ends" ] || [ "$ends" -lt 3 ] || [ "$bad" != 0 ]; then
-    fail "$mode: moments, snapshots, wrong sums: $(cat sums.txt)"
-  fi
-  ok "$mode: $ends snapshots in the session's file have all bytes"
+  all_bytes "$mode" session.ljp 3
 done

@@ -370,11 +370,12 @@ end
 local profiler = how == "every" and misc.memprof
   or (how == "combined" or how == "sampled") and misc.profile or misc.sysprof
 local native = os.getenv "LJP_STORM_NATIVE" and "true" or "false"
-options = how == "every" and [[{ path = %q, every = true, native = ]] .. native .. " }"
-  or how == "combined" and [[{ path = %q, memory = { every = true,
-       native = ]] .. native .. [[ },
+local snapshots = os.getenv "LJP_STORM_SNAPSHOTS" and how
+local more = ", native = " .. native .. (snapshots and ", snapshot = 0.1" or "")
+options = how == "every" and "{ path = %q, every = true" .. more .. " }"
+  or how == "combined" and [[{ path = %q, memory = { every = true]] .. more .. [[ },
        cpu = { interval = 0.1, max_overhead = 0 } }]]
-  or how == "sampled" and [[{ path = %q, memory = { sample = 16384 },
+  or how == "sampled" and [[{ path = %q, memory = { sample = 16384]] .. more .. [[ },
        cpu = { interval = 0.1, max_overhead = 0 } }]]
   or [[{ path = %q, mode = "C", interval = 0.1, max_overhead = 0,
        timer = "]] .. how .. [[" }]]
@@ -387,10 +388,15 @@ if not elsewhere then
     os.exit(77)
   end
 end
-local round, began = 0, os.clock()
+local round, began, looked = 0, os.clock(), 0
 repeat
   round = round + 1
   io.write(run(round))
+  if snapshots and not elsewhere and os.clock() - looked > 0.05 then
+    looked = os.clock()
+    local taken, message, errno = misc.memprof.snapshot {}
+    assert(taken or errno == 16, message) -- The last one is being written.
+  end
 until os.clock() - began > tonumber(amount)
 if not elsewhere then
   assert(profiler.stop())
