@@ -3,11 +3,13 @@
 */
 #include "src/base/store_name.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { DAY_S = 86400, TIME_BYTES = sizeof "20261128T021500Z" - 1 };
+enum {
+  DAY_S = 86400,
+  SEQUENCE_DIGITS = 8,
+  TIME_BYTES = sizeof "20261128T021500Z" - 1
+};
 #define MAX_TIME_S UINT64_C(253402300799) /* The end of the year 9999. */
 
 static const char name_suffix[] = ".ljp", name_merged[] = "merged";
@@ -20,6 +22,16 @@ static char *name_put_number(char *out, uint64_t n, unsigned digits)
   for (unsigned i = digits; i--; n /= 10)
     out[i] = (char)('0' + n % 10);
   return out + digits;
+}
+
+/* At least so many digits. By hand, since snprintf() takes 2.5 KiB of stack, and
+** the program's own stack may be small. */
+static char *name_put_whole(char *out, uint64_t n, unsigned digits)
+{
+  for (uint64_t rest = n / 10, one = 1; rest; rest /= 10)
+    if (++one > digits)
+      digits = (unsigned)one;
+  return name_put_number(out, n, digits);
 }
 
 /* By hand, since gmtime_r() takes a lock, which a child of fork() might never
@@ -162,12 +174,16 @@ bool ljp_store_name_parse(const char *text, struct ljp_store_name *out)
 void ljp_store_name_put(char out[LJP_STORE_NAME_BYTES],
                         const struct ljp_store_name *name)
 {
-  char time[TIME_BYTES + 1], pid[24];
-  name_put_time(time, name->time_s);
-  snprintf(pid, sizeof pid, "%" PRIu64, name->pid);
-  snprintf(out, LJP_STORE_NAME_BYTES, "%.*s-%s-%08" PRIu64 "-%s%s",
-           (int)LJP_STORE_SERVICE_BYTES - 1, name->service, time,
-           name->sequence, name->pid ? pid : name_merged, name_suffix);
+  out = stpncpy(out, name->service, LJP_STORE_SERVICE_BYTES - 1);
+  *out++ = '-';
+  name_put_time(out, name->time_s);
+  out += TIME_BYTES;
+  *out++ = '-';
+  out = name_put_whole(out, name->sequence, SEQUENCE_DIGITS);
+  *out++ = '-';
+  out =
+      name->pid ? name_put_whole(out, name->pid, 1) : stpcpy(out, name_merged);
+  strcpy(out, name_suffix);
 }
 
 int ljp_store_name_compare(const struct ljp_store_name *a,
