@@ -21,6 +21,8 @@
 #include "src/base/crc32c.h"
 
 enum { NAME_BYTES = 32, JOURNAL_MOST = 1 << 20, JOURNAL_KEEP = 8192 };
+
+static const char spool_magic[4] = {'L', 'J', 'P', 'Q'};
 #define REQUEST_MOST ((uint64_t)1 << 30)
 
 static void spool_put(uint8_t *to, uint64_t value, int bytes)
@@ -46,7 +48,8 @@ static void spool_name(char name[NAME_BYTES], uint64_t number,
 bool ljp_request_read(const uint8_t *data, size_t len, struct ljp_request *r)
 {
   *r = (struct ljp_request){0};
-  if (len < LJP_REQUEST_HEAD || memcmp(data, "LJPQ", 4) != 0 ||
+  if (len < LJP_REQUEST_HEAD ||
+      memcmp(data, spool_magic, sizeof spool_magic) != 0 ||
       spool_get(data + 40, 8) != len - LJP_REQUEST_HEAD ||
       spool_get(data + 4, 4) != ljp_crc32c(0, data + 8, len - 8) ||
       spool_get(data + 8, 4) >= LJP_ENGINE_COUNT ||
@@ -245,7 +248,7 @@ static int spool_write(struct ljp_spool *s, const struct ljp_request *r)
 {
   uint8_t head[LJP_REQUEST_HEAD] = {0};
   char making[NAME_BYTES], name[NAME_BYTES];
-  memcpy(head, "LJPQ", 4);
+  memcpy(head, spool_magic, sizeof spool_magic);
   spool_put(head + 8, r->engine, 4);
   spool_put(head + 16, r->number, 8);
   memcpy(head + 24, r->id, 16);
