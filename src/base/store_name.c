@@ -183,7 +183,7 @@ void ljp_store_name_put(char out[LJP_STORE_NAME_BYTES],
   *out++ = '-';
   out =
       name->pid ? name_put_whole(out, name->pid, 1) : stpcpy(out, name_merged);
-  strcpy(out, name_suffix);
+  memcpy(out, name_suffix, sizeof name_suffix);
 }
 
 int ljp_store_name_compare(const struct ljp_store_name *a,
