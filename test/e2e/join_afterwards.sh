@@ -47,7 +47,8 @@ unchanged() {
   eventually "$1: threads and descriptors as before" settled
   order "work 2" worked
   order count counted
-  limit=1.001
+  # (Strings have other neighbours in the VM's table then: 0.3 % was seen.)
+  limit=1.01
   [ "$allocator" = host ] || limit=1.03
   more=$(compare $limit)
   [ -z "$more" ] || fail "$1: more instructions than before: $more"
