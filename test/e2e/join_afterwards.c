@@ -6,7 +6,7 @@
 ** Usage: join_afterwards own|host, with commands on its standard input:
 **   work ROUNDS   does each work so often
 **   count         prints a line for each work: its name, and the median of a few rounds
-** The first line that it prints is the number of the child.
+** The first line that it prints is the number of the child, which is ready then.
 ** own: the VM has LuaJIT's allocator, whose work depends on what it has done before.
 ** host: it has one that takes as many instructions each time.
 */
@@ -129,6 +129,8 @@ static void child_run(const char *allocator, int in, int out)
   run(L, source);
   run(L, "prefix = 'off_'");
   run(L, source);
+  order = 0;
+  CHECK(write(out, &order, 1) == 1);
   while (read(in, &order, 1) == 1) {
     child_work(L, order % COUNTED, order >= COUNTED);
     CHECK(write(out, &order, 1) == 1);
@@ -219,6 +221,7 @@ int main(int argc, char **argv)
     close(to_child[1]);
     child_run(argv[1], to_child[0], from_child[1]);
   }
+  await_answer();
   printf("%d\n", (int)child);
   while (fgets(line, sizeof line, stdin)) {
     if (strncmp(line, "work ", 5) == 0)
