@@ -2,8 +2,9 @@
 # Measures heap snapshots: for how long the program stops, how fast the walk is, and
 # what `ljprof heap` takes. Each figure comes from a run. Prints the targets.
 # Usage: heap.sh [OBJECTS]: of the heap that is analyzed (10000000).
-# pause: the call without the walk, which a copy of the process does; the least, the
-# median and the most of seven. The machine's noise is in the most.
+# pause: the call without the walk, which a copy of the process does; the median, the
+# least and the most of fifteen. The machine's noise is in the most. Beside it a bare
+# clone() of the same process, of which most of the pause consists.
 # walk: the best of three, with encoding and writing.
 # file: bytes without compression, of references in random order, the worst there are; an
 # object is that of small arrays.
@@ -25,8 +26,10 @@ for size in 50 1024; do
   set -- $(run pause $size "$work/pause.ljp")
   target=2
   [ $size = 50 ] || target=30
-  printf 'pause, heap of %4d MiB: %6.2f ms (%.2f to %.2f); target <= %d ms\n' \
-    $size "$2" "$1" "$3" $target
+  printf 'pause, heap of %4d MiB, %d MiB resident: %.2f ms (%.2f to %.2f); ' \
+    $size "${7%.*}" "$2" "$1" "$3"
+  printf 'a bare clone: %.2f ms (%.2f to %.2f); target <= %d ms\n' \
+    "$5" "$4" "$6" $target
   rm -f "$work/pause.ljp"
 done
 
