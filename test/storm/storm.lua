@@ -7,6 +7,8 @@
 -- HOW: perf, posix (CPU samples by this timer), every (every memory
 -- event), combined (CPU samples and every memory event in one session), sampled
 -- (CPU samples and sampled memory events)
+--
+--   loadfile("storm.lua")(SOURCE)            returns the storms, and runs none
 local source, name, amount, how, file = ...
 local module
 local storms = {}
@@ -356,6 +358,11 @@ local function run(round)
   return ("%d %s\n"):format(round, storms[name](round))
 end
 
+if not name then
+  local _, loaded = pcall(require, "storm_module")
+  module = loaded
+  return storms
+end
 assert(storms[name], "there is no storm of that name")
 if name == "threads" or name == "vms" or name == "plugin" or name == "fork" then
   module = require("storm_module")

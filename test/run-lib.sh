@@ -1,0 +1,51 @@
+# shellcheck shell=sh disable=SC2154 # build() in run sets dir
+# Verbs of run for long tests; run reads this file.
+
+# verb_fuzz [SECONDS [NAME...]]
+verb_fuzz() {
+  seconds=${LJPROF_FUZZ_SECONDS:-60}
+  case ${1:-} in
+  [0-9]*)
+    seconds=$1
+    shift
+    ;;
+  esac
+  deps build fuzz
+  build fuzz fuzz 'fuzz_[a-z0-9_]*'
+  LJPROF_FUZZ_SECONDS=$seconds test/fuzz/run.sh "$dir" "$seconds" "$@"
+}
+
+# verb_soak [HOURS [SEED]]
+verb_soak() {
+  hours=${1:-0.334}
+  seed=${2:-$(date +%s)}
+  case $hours in
+  *[!0-9.]* | *.*.* | . | '') misuse "soak takes a number of hours, and there is '$hours'" ;;
+  esac
+  case $seed in
+  *[!0-9]* | '') misuse "soak's seed is a number, and there is '$seed'" ;;
+  esac
+  [ $# -le 2 ] || misuse "soak takes HOURS and SEED, and there is '$3', too"
+  deps build test
+  build asan asan
+  asan_dir=$dir
+  build release ''
+  test/soak/soak.py "$(echo "$hours" | awk '{ print int($1 * 3600) }')" "$seed" \
+    "$dir" "$asan_dir"
+}
+
+# verb_coverage [REGEX]: of the tests with these names only. Tests that measure time may
+# fail in such a build, so their failures are only told.
+verb_coverage() {
+  [ $# -le 1 ] || misuse "coverage takes one regular expression, and there is '$2', too"
+  deps build test coverage
+  build coverage coverage
+  find "$dir" -name '*.gcda' -delete
+  say "tests that count lines"
+  # What a process cannot write, since it has changed its root, is not its output.
+  failed=
+  GCOV_ERROR_FILE=/dev/null tests "$dir" -j2 -R "${1:-^(unit/|e2e/|zoo/|vm/.*/hot\$)}" ||
+    failed=1
+  test/coverage.sh "$dir"
+  [ -z "$failed" ] || die "some tests failed, so the figures may be too low"
+}
