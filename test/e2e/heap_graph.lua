@@ -212,7 +212,13 @@ end
 -- -- The snapshot ------------------------------------------------------------------
 
 local function field(line, key)
-  return line:match(" " .. key .. "=\"([^\"]*)\"") or line:match(" " .. key .. "=(%S+)")
+  -- Without patterns: most of the time goes into this function.
+  local _, at = line:find(" " .. key .. "=", 1, true)
+  if not at then return nil end
+  if line:byte(at + 1) == 34 then -- a quotation mark
+    return line:sub(at + 2, line:find('"', at + 2, true) - 1)
+  end
+  return line:sub(at + 1, (line:find(" ", at + 1, true) or 0) - 1)
 end
 
 local function flags(line)
@@ -243,12 +249,12 @@ how_text["integer key"] = how_text.item
 
 local function read_snapshot(path)
   local objects, values = {}, {}
-  for line in assert(io.popen(("'%s' dump %s"):format(ljprof, path))):lines() do
-    local kind = line:match("^  (%S+)")
-    if kind == "object" then
+  local dump = assert(io.popen(("'%s' dump %s"):format(ljprof, path)))
+  for line in dump:lines() do
+    if line:sub(1, 9) == "  object " then
       local address = field(line, "address")
       objects[address] = objects[address] or { type = field(line, "type"), refs = {} }
-    elseif kind == "ref" then
+    elseif line:sub(1, 6) == "  ref " then
       local source, how, target = field(line, "object"), field(line, "how"),
         field(line, "target")
       local object = objects[source]
@@ -259,6 +265,7 @@ local function read_snapshot(path)
         object.upvalues[#object.upvalues + 1] = target end
     end
   end
+  dump:close()
   for _, object in pairs(objects) do
     for _, id in ipairs(object.upvalues or {}) do
       if objects[id] and objects[id].type == "upvalue" then
