@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154 # build() in run sets dir
-# Verbs of run for long tests; run reads this file.
+# Verbs of run for long tests and benchmarks; run reads this file.
 
 # verb_fuzz [SECONDS [NAME...]]
 verb_fuzz() {
@@ -48,4 +48,63 @@ verb_coverage() {
     failed=1
   test/coverage.sh "$dir"
   [ -z "$failed" ] || die "some tests failed, so the figures may be too low"
+}
+
+# -- Benchmarks ------------------------------------------------------------------
+
+# bench_names: a benchmark is an executable bench/NAME.sh, or the program
+# bench_NAME in the build folder.
+bench_names() {
+  for f in bench/*.sh "$dir"/bin/bench_*; do
+    [ -x "$f" ] || continue
+    f=${f##*/}
+    f=${f#bench_}
+    echo "${f%.sh}"
+  done | sort -u
+}
+
+# bench_one NAME [ARGUMENT...]
+bench_one() {
+  name=$1
+  shift
+  say "bench $name"
+  [ "$name" != page ] || browser_parts
+  if [ -x "bench/$name.sh" ]; then
+    BUILD_DIR=$dir "bench/$name.sh" "$@"
+  elif [ -x "$dir/bin/bench_$name" ]; then
+    "$dir/bin/bench_$name" "$@"
+  else
+    die "no benchmark is called '$name'; there are: $(
+      bench_names | tr '\n' ' ')"
+  fi
+}
+
+# bench_all: all outputs, and the pictures of growth, become a page of the docs.
+bench_all() {
+  logs=$dir/bench-outputs
+  rm -rf "$logs"
+  mkdir -p "$logs/plots"
+  export LJP_BENCH_PLOTS="$PWD/$logs/plots"
+  for one in $(bench_names); do
+    code=0
+    bench_one "$one" > "$logs/$one.out" 2>&1 || code=$?
+    cat "$logs/$one.out"
+    [ "$code" = 0 ] || die "bench $one ended with $code"
+    # The page has no paths of this machine.
+    sed -e '1d' -e "s,$PWD/,,g" "$logs/$one.out" > "$logs/$one.txt"
+  done
+  bench/evidence.py "$logs"
+}
+
+verb_bench() {
+  deps build bench
+  build release ''
+  case ${1:-} in
+  '') echo "benchmarks: $(bench_names | tr '\n' ' ')" ;;
+  all)
+    [ $# = 1 ] || misuse "bench all takes no more arguments, and there is '$2'"
+    bench_all
+    ;;
+  *) bench_one "$@" ;;
+  esac
 }
