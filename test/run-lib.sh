@@ -50,6 +50,24 @@ verb_coverage() {
   [ -z "$failed" ] || die "some tests failed, so the figures may be too low"
 }
 
+# verb_mutate [COUNT [SEED [AREA...]]]: in a copy of what is committed.
+verb_mutate() {
+  count=${1:-200}
+  seed=${2:-$(date +%s)}
+  shift $(($# < 2 ? $# : 2))
+  case $count:$seed in
+  *[!0-9:]* | :* | *:) misuse "mutate takes COUNT and SEED, two numbers" ;;
+  esac
+  deps build test
+  tree=build-mutants/tree
+  mkdir -p "$tree"
+  git archive HEAD | tar -C "$tree" -xf -
+  cache=$(realpath "${LJPROF_CACHE:-.cache}")
+  say "building $tree"
+  (cd "$tree" && LJPROF_CACHE=$cache ./run build)
+  test/mutate.py "$tree" "$tree/build" "$count" "$seed" "$@"
+}
+
 # -- Benchmarks ------------------------------------------------------------------
 
 # bench_names: a benchmark is an executable bench/NAME.sh, or the program
