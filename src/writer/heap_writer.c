@@ -5,10 +5,10 @@
 */
 #include "src/writer/heap_writer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/varint.h"
+#include "src/base/zeroed.h"
 #include "src/writer/heap_frames.h"
 #include "src/writer/writer_impl.h"
 
@@ -279,7 +279,7 @@ static enum ljp_status heap_new(struct ljp_heap_writer **out,
                                 struct ljp_writer *w,
                                 struct ljp_heap_frames *frames)
 {
-  struct ljp_heap_writer *h = calloc(1, sizeof *h);
+  struct ljp_heap_writer *h = ljp_zeroed_new(sizeof *h);
   if (!h)
     return LJP_ERR_MEM;
   h->out = (struct ljp_heap_out){.object = heap_object,
@@ -308,7 +308,7 @@ enum ljp_status ljp_heap_writer_of_frames(struct ljp_heap_writer **out,
 
 void ljp_heap_writer_free(struct ljp_heap_writer *h)
 {
-  free(h);
+  ljp_zeroed_free(h, sizeof *h);
 }
 
 struct ljp_heap_out *ljp_heap_writer_begin(struct ljp_heap_writer *h,

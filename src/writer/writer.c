@@ -12,6 +12,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/futex.h"
+#include "src/base/zeroed.h"
 #include "src/writer/process.h"
 
 static void writer_add_fact(void *ctx, const char *key, const char *value)
@@ -22,7 +23,7 @@ static void writer_add_fact(void *ctx, const char *key, const char *value)
 enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
                                const struct ljp_writer_options *options)
 {
-  struct ljp_writer *w = calloc(1, sizeof *w);
+  struct ljp_writer *w = ljp_zeroed_new(sizeof *w);
   if (!w)
     return LJP_ERR_MEM;
   w->options = *options;
@@ -79,7 +80,7 @@ void ljp_writer_free(struct ljp_writer *w)
   ljp_modules_fini(&w->modules);
   ljp_block_out_fini(&w->out);
   ljp_ljm_free(w->ljm);
-  free(w);
+  ljp_zeroed_free(w, sizeof *w);
 }
 
 /* Relaxed: a figure for the status. */
