@@ -28,6 +28,16 @@ function(ljp_patient)
   endforeach()
 endfunction()
 
+# ljp_waits(TESTS...): those of these tests that there are spend most of their time
+# waiting. `./run test` runs more of them at a time than other tests.
+function(ljp_waits)
+  foreach(test ${ARGN})
+    if(TEST e2e/${test})
+      set_property(TEST e2e/${test} APPEND PROPERTY LABELS waits)
+    endif()
+  endforeach()
+endfunction()
+
 # ljp_not_here(REASON TESTS...): tests that are skipped and say why.
 function(ljp_not_here reason)
   foreach(test ${ARGN})
