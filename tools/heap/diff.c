@@ -173,10 +173,11 @@ static void diff_show_holder(const struct diff *d,
   ljp_heap_row(d->s);
   ljp_heap_show_address(d->s, g->address[node]);
   ljp_heap_show_bool(d->s, "born", !d->same[node]);
-  ljp_heap_cell_bytes(d->s, "born_bytes", below->bytes[node]);
-  ljp_heap_cell_count(d->s, "born_objects", below->objects[node]);
+  ljp_heap_cell_bytes(d->s, "born_bytes", found->bytes);
+  ljp_heap_cell_count(d->s, "born_objects",
+                      found->shared ? found->objects : below->objects[node]);
   ljp_heap_cell_text(d->s, "path", &path);
-  ljp_heap_cell_gatherer(d->s, found, &what);
+  ljp_heap_cell_gatherer(g, d->s, found, &what);
   ljp_heap_row_end(d->s);
 }
 
@@ -185,11 +186,15 @@ static enum ljp_status diff_holders(const struct diff *d)
   const struct ljp_graph *g = &d->v[LJP_HEAP_AFTER]->graph;
   struct diff_below below = {calloc(g->count, sizeof *below.bytes),
                              calloc(g->count, sizeof *below.objects)};
+  const struct ljp_heap_weights weights = {
+      .g = g, .bytes = below.bytes, .without = d->same, .all = d->born_bytes};
   struct ljp_heap_gatherers found = {.list = NULL};
   enum ljp_status status =
       below.bytes && below.objects ? diff_sum_born(d, &below) : LJP_ERR_MEM;
   if (!status)
-    status = ljp_heap_gather(g, below.bytes, d->born_bytes, &found);
+    status = ljp_heap_gather(&weights, &found);
+  if (!status && !ljp_heap_gather_others(g, &found, d->v[LJP_HEAP_AFTER]->top))
+    status = LJP_ERR_MEM;
   if (!status) {
     ljp_heap_table(d->s, "holders",
                    "      born    objects  who holds what was born");

@@ -11,7 +11,6 @@
 #include "parsers/heap/dominators.h"
 
 enum {
-  LEAST = 1000,  /* All bytes / LEAST are too few. */
   SPREAD = 16,   /* All bytes / SPREAD count if they are of small objects. */
   LIST_STEPS = 8 /* From an object of a list to the next one, at most. */
 };
@@ -35,7 +34,7 @@ static uint32_t gather_main_child(const struct gather *a, uint32_t node)
 
 static bool gather_is_large(const struct gather *a, uint32_t node)
 {
-  return a->bytes[node] > a->all / LEAST;
+  return a->bytes[node] > a->all / LJP_HEAP_GATHER_LEAST;
 }
 
 /* Parts of the VM are none. */
@@ -57,7 +56,8 @@ static bool gather_put(struct gather *a, uint32_t node, bool list)
   struct ljp_heap_gatherers *f = a->found;
   if (!ljp_array_reserve(&f->list, f->count, &f->room, sizeof *f->list))
     return false;
-  f->list[f->count++] = (struct ljp_heap_gatherer){a->bytes[node], node, list};
+  f->list[f->count++] = (struct ljp_heap_gatherer){
+      .bytes = a->bytes[node], .node = node, .list = list};
   return true;
 }
 
@@ -156,11 +156,11 @@ static int gather_by_bytes(const void *a, const void *b)
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-enum ljp_status ljp_heap_gather(const struct ljp_graph *g,
-                                const uint64_t *bytes, uint64_t all,
+enum ljp_status ljp_heap_gather(const struct ljp_heap_weights *w,
                                 struct ljp_heap_gatherers *found)
 {
-  struct gather a = {.g = g, .bytes = bytes, .all = all, .found = found};
+  const struct ljp_graph *g = w->g;
+  struct gather a = {.g = g, .bytes = w->bytes, .all = w->all, .found = found};
   *found = (struct ljp_heap_gatherers){.list = NULL};
   a.largest = calloc(g->count, sizeof *a.largest);
   a.spread = malloc(g->count * sizeof *a.spread);
@@ -175,6 +175,7 @@ enum ljp_status ljp_heap_gather(const struct ljp_graph *g,
   free(a.largest);
   free(a.spread);
   free(a.chain);
+  ok = ok && ljp_heap_gather_shared(w, found);
   if (!ok)
     ljp_heap_gatherers_fini(found);
   else if (found->count)
@@ -188,12 +189,21 @@ void ljp_heap_gatherers_fini(struct ljp_heap_gatherers *found)
   *found = (struct ljp_heap_gatherers){.list = NULL};
 }
 
-void ljp_heap_cell_gatherer(struct ljp_heap_show *s,
+void ljp_heap_cell_gatherer(const struct ljp_graph *g, struct ljp_heap_show *s,
                             const struct ljp_heap_gatherer *gatherer,
                             struct ljp_heap_text *object)
 {
   if (gatherer->list && !s->json)
     ljp_heap_format(object, ", first of a list");
+  struct ljp_heap_text other = {.len = 0};
+  if (gatherer->other)
+    ljp_heap_path(g, gatherer->other, &other);
+  if (gatherer->shared && !s->json)
+    ljp_heap_format(object, ", not alone%s%s", other.len ? ": also " : "",
+                    other.data);
   ljp_heap_cell_text(s, "object", object);
   ljp_heap_show_bool(s, "list", gatherer->list);
+  ljp_heap_show_bool(s, "alone", !gatherer->shared);
+  if (other.len && s->json)
+    ljp_heap_cell_text(s, "also", &other);
 }

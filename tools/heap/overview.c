@@ -121,10 +121,13 @@ static void overview_row(const struct ljp_graph *g,
   ljp_heap_describe(g, found->node, &what);
   ljp_heap_row(s);
   ljp_heap_show_address(s, g->address[found->node]);
-  ljp_heap_cell_bytes(s, "retained", found->bytes);
+  ljp_heap_cell_bytes(s, "retained",
+                      s->json ? g->retained[found->node] : found->bytes);
+  if (s->json && found->shared)
+    ljp_heap_show_number(s, "held", found->bytes);
   ljp_heap_cell_bytes(s, "own", ljp_graph_own(g, found->node));
   ljp_heap_cell_text(s, "path", &path);
-  ljp_heap_cell_gatherer(s, found, &what);
+  ljp_heap_cell_gatherer(g, s, found, &what);
   ljp_heap_row_end(s);
 }
 
@@ -132,9 +135,14 @@ static enum ljp_status overview_retainers(const struct ljp_heap_view *v,
                                           struct ljp_heap_show *s)
 {
   const struct ljp_graph *g = &v->graph;
+  const struct ljp_heap_weights weights = {
+      .g = g, .bytes = g->retained, .all = v->totals.all_bytes};
   struct ljp_heap_gatherers found;
-  enum ljp_status status =
-      ljp_heap_gather(g, g->retained, v->totals.all_bytes, &found);
+  enum ljp_status status = ljp_heap_gather(&weights, &found);
+  if (!status && !ljp_heap_gather_others(g, &found, v->top)) {
+    ljp_heap_gatherers_fini(&found);
+    status = LJP_ERR_MEM;
+  }
   if (status)
     return status;
   ljp_heap_table(s, "retainers",

@@ -124,6 +124,36 @@ static void path_root(const struct ljp_graph *g, uint32_t from, uint32_t e,
     ljp_heap_format(t, "waits for its finalizer");
 }
 
+/* The FFI's table has callbacks by number, and metatables by negated C type. */
+static void path_number(const struct ljp_graph *g, uint32_t from,
+                        int32_t number, struct ljp_heap_text *t)
+{
+  if (!ljp_heap_is_root(g, from, LJP_HEAP_ROOT_FFI)) {
+    ljp_heap_format(t, "[%" PRId32 "]", number);
+  } else if (number >= 0) {
+    ljp_heap_format(t, " callback %" PRId32, number);
+  } else {
+    ljp_heap_format(t, " metatype ");
+    ljp_heap_describe_ctype(g, 0 - (uint32_t)number, t);
+  }
+}
+
+/* "FFI callbacks", if that is what most of the table's values are. */
+static void path_ffi(const struct ljp_graph *g, uint32_t node,
+                     struct ljp_heap_text *t)
+{
+  uint32_t callbacks = 0, all = 0;
+  for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
+    unsigned how = ljp_graph_how(g, e);
+    if (how != LJP_HEAP_HOW_ITEM && how != LJP_HEAP_HOW_INTEGER)
+      continue;
+    all++;
+    callbacks += (int32_t)g->name[e] >= 0;
+  }
+  if (all)
+    ljp_heap_format(t, callbacks > all / 2 ? " callbacks" : " metatypes");
+}
+
 void ljp_heap_step(const struct ljp_graph *g, uint32_t from, uint32_t e,
                    struct ljp_heap_text *t)
 {
@@ -142,11 +172,7 @@ void ljp_heap_step(const struct ljp_graph *g, uint32_t from, uint32_t e,
     break;
   case LJP_HEAP_HOW_ITEM:
   case LJP_HEAP_HOW_INTEGER:
-    ljp_heap_format(t,
-                    ljp_heap_is_root(g, from, LJP_HEAP_ROOT_FFI)
-                        ? " callback %" PRId32
-                        : "[%" PRId32 "]",
-                    (int32_t)g->name[e]);
+    path_number(g, from, (int32_t)g->name[e], t);
     break;
   case LJP_HEAP_HOW_BOOLEAN:
     ljp_heap_format(t, g->name[e] ? "[true]" : "[false]");
@@ -196,6 +222,8 @@ void ljp_heap_path(const struct ljp_graph *g, uint32_t node,
     }
     ljp_heap_step(g, holder, g->held_by[next], t);
   }
+  if (ljp_heap_is_root(g, node, LJP_HEAP_ROOT_FFI))
+    path_ffi(g, node, t);
   if (!t->len)
     ljp_heap_format(t, "the VM itself");
 }

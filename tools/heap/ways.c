@@ -144,6 +144,10 @@ static uint64_t ways_step(struct ljp_heap_ways *w, uint32_t from, uint32_t e,
     return ways_field(w, from, e, merged);
   case LJP_HEAP_HOW_ITEM:
   case LJP_HEAP_HOW_INTEGER:
+    /* Of a metatype: it is one of a C type, not of many callbacks. */
+    *merged = (int32_t)g->name[e] >= 0 ||
+              !ljp_heap_is_root(g, from, LJP_HEAP_ROOT_FFI);
+    return *merged ? ANY_KEY : ljp_hash_mix(g->name[e], how);
   case LJP_HEAP_HOW_NUMBER:
   case LJP_HEAP_HOW_POINTER:
     *merged = true;
