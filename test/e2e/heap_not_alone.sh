@@ -28,13 +28,13 @@ snapshot two "
   snapshot('before.ljp')
   $fill
   Queue = nil"
-sed -n 4p two.txt > row.txt
+sed -n 5p two.txt > row.txt
 grep -q 'iB  _G.Sessions  table {.*}, not alone: also registry.waiting$' row.txt ||
   fail "$(cat two.txt)"
 ok "what two tables hold has both of them: $(sed 's/  */ /g' row.txt)"
 [ "$(grep -c 'not alone' two.txt)" = 1 ] || fail "$(cat two.txt)"
 "$ljprof" heap --diff before.ljp two.ljp > diff.txt || fail "$(cat diff.txt)"
-sed -n 6p diff.txt > row.txt
+sed -n 7p diff.txt > row.txt
 # A session, its list of words, its name and its word.
 grep -q 'iB *4036  _G.Sessions  table {.*}, not alone: also registry.waiting$' \
   row.txt || fail "$(cat diff.txt)"

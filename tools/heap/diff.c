@@ -59,34 +59,37 @@ static void diff_show_side(const struct diff *d, enum ljp_heap_side side)
       t.data, when, ljp_heap_is_whole(v) ? "" : "; THIS SNAPSHOT IS DAMAGED");
 }
 
-static void diff_show_head(const struct diff *d)
+static void diff_show_born(const struct diff *d)
 {
-  const struct ljp_graph *before = &d->v[LJP_HEAP_BEFORE]->graph;
-  const struct ljp_graph *after = &d->v[LJP_HEAP_AFTER]->graph;
   struct ljp_heap_text born = {.len = 0}, gone = {.len = 0};
   ljp_heap_amount(&born, d->born_bytes);
   ljp_heap_amount(&gone, d->gone_bytes);
+  ljp_heap_show_line(d->s,
+                     "Born in between and alive: %" PRIu64
+                     " objects, %s; gone: %" PRIu64 ", %s (%s)",
+                     d->born, born.data, d->gone, gone.data,
+                     d->exact ? "exact, by the session's record of all "
+                                "allocations"
+                              : "likely, by address, type, contents and "
+                                "order");
+}
+
+static void diff_show_sides(const struct diff *d)
+{
+  const struct ljp_graph *before = &d->v[LJP_HEAP_BEFORE]->graph;
+  const struct ljp_graph *after = &d->v[LJP_HEAP_AFTER]->graph;
   diff_show_side(d, LJP_HEAP_BEFORE);
   diff_show_side(d, LJP_HEAP_AFTER);
   if (d->same && before->time_ns > after->time_ns)
     ljp_heap_show_line(d->s, "The first snapshot was taken after the second: "
                              "name the earlier one first.");
-  if (d->same)
-    ljp_heap_show_line(d->s,
-                       "Born in between and alive: %" PRIu64
-                       " objects, %s; gone: %" PRIu64 ", %s (%s)",
-                       d->born, born.data, d->gone, gone.data,
-                       d->exact ? "exact, by the session's record of all "
-                                  "allocations"
-                                : "likely, by address, type, contents and "
-                                  "order");
-  else if (before->pid != after->pid)
+  else if (!d->same && before->pid != after->pid)
     ljp_heap_show_line(d->s,
                        "The snapshots are of different processes (%" PRIu64
                        " and %" PRIu64 "), so only sums are compared, no "
                        "objects.",
                        before->pid, after->pid);
-  else
+  else if (!d->same)
     ljp_heap_show_line(d->s, "The snapshots are of different VMs, so only sums "
                              "are compared, no objects.");
 }
@@ -196,6 +199,8 @@ static enum ljp_status diff_holders(const struct diff *d)
   if (!status && !ljp_heap_gather_others(g, &found, d->v[LJP_HEAP_AFTER]->top))
     status = LJP_ERR_MEM;
   if (!status) {
+    ljp_heap_gatherer_line(g, d->s, &found, "What holds the most of it");
+    diff_show_sides(d);
     ljp_heap_table(d->s, "holders",
                    "      born    objects  who holds what was born");
     for (uint32_t i = 0; i < found.count && i < d->v[LJP_HEAP_AFTER]->top; i++)
@@ -407,9 +412,12 @@ enum ljp_status ljp_heap_diff(struct ljp_heap_view *before,
   }
   if (!status) {
     diff_show_numbers(&d);
-    diff_show_head(&d);
-    if (d.same)
+    if (d.same) {
+      diff_show_born(&d);
       status = diff_holders(&d);
+    } else {
+      diff_show_sides(&d);
+    }
     if (!status && d.exact)
       status = diff_sites(&d);
   }

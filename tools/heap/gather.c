@@ -207,3 +207,15 @@ void ljp_heap_cell_gatherer(const struct ljp_graph *g, struct ljp_heap_show *s,
   if (other.len && s->json)
     ljp_heap_cell_text(s, "also", &other);
 }
+
+void ljp_heap_gatherer_line(const struct ljp_graph *g, struct ljp_heap_show *s,
+                            const struct ljp_heap_gatherers *found,
+                            const char *what)
+{
+  struct ljp_heap_text path = {.len = 0}, bytes = {.len = 0};
+  if (!found->count)
+    return;
+  ljp_heap_path(g, found->list[0].node, &path);
+  ljp_heap_amount(&bytes, found->list[0].bytes);
+  ljp_heap_show_line(s, "%s: %s, %s", what, path.data, bytes.data);
+}

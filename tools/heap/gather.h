@@ -53,4 +53,9 @@ void ljp_heap_cell_gatherer(const struct ljp_graph *g, struct ljp_heap_show *s,
                             const struct ljp_heap_gatherer *gatherer,
                             struct ljp_heap_text *object);
 
+/* A line about the first one, if there is any: "WHAT: _G.cache, 4.48 MiB". */
+void ljp_heap_gatherer_line(const struct ljp_graph *g, struct ljp_heap_show *s,
+                            const struct ljp_heap_gatherers *found,
+                            const char *what);
+
 #endif

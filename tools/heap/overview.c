@@ -145,6 +145,7 @@ static enum ljp_status overview_retainers(const struct ljp_heap_view *v,
   }
   if (status)
     return status;
+  ljp_heap_gatherer_line(g, s, &found, "What keeps the most alive");
   ljp_heap_table(s, "retainers",
                  "  retained        own  what keeps the most alive");
   for (uint32_t i = 0; i < found.count && i < v->top; i++)
