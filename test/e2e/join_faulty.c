@@ -6,21 +6,28 @@
 **   wedges        as wedged, once there is a file "wedge"
 **   vfork         the only thread waits for a child of vfork()
 **   nproc         it may make no thread more (as root: as user 65534)
+**   sandbox       a thread runs Lua in a sandbox, which ends the program for
+**                 most system calls; the other one waits
 **   tracer TID    traces that thread, as a debugger does that has not stopped it
 ** malloc() is that of libc, behind a lock.
 */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,6 +162,46 @@ static void limit_threads(void)
     CHECK(!setresuid(nobody, nobody, nobody));
 }
 
+/* What the collector, the trace compiler and the end of a program need. */
+static void enter_sandbox(void)
+{
+  static const int calls[] = {SYS_mmap,  SYS_munmap,       SYS_mremap,
+                              SYS_brk,   SYS_madvise,      SYS_mprotect,
+                              SYS_futex, SYS_rt_sigreturn, SYS_exit_group};
+  enum { CALLS = sizeof calls / sizeof *calls };
+  struct sock_filter code[2 + 2 * CALLS];
+  struct sock_fprog filter = {0, code};
+  code[filter.len++] = (struct sock_filter)BPF_STMT(
+      BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  for (int i = 0; i < CALLS; i++) {
+    code[filter.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+                                                      (unsigned)calls[i], 0, 1);
+    code[filter.len++] =
+        (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  }
+  code[filter.len++] =
+      (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+  CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+        !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+}
+
+static void *run_in_sandbox(void *unused)
+{
+  lua_State *L = new_vm();
+  enter_sandbox();
+  run(L, "while true do local t = {tostring(os)} end");
+  return unused;
+}
+
+static void run_sandboxed(void)
+{
+  pthread_t thread;
+  CHECK(!pthread_create(&thread, NULL, run_in_sandbox, NULL));
+  usleep(100000);
+  printf("stuck\n");
+  fflush(stdout);
+}
+
 static int trace(const char *thread)
 {
   pid_t tid = (pid_t)atol(thread);
@@ -187,6 +234,8 @@ int main(int argc, char **argv)
     wait_for_child();
   if (strcmp(argv[1], "nproc") == 0)
     limit_threads();
+  if (strcmp(argv[1], "sandbox") == 0)
+    run_sandboxed();
   wait_for_ever();
   return 0;
 }

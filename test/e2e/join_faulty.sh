@@ -61,6 +61,20 @@ kill -TERM "$host"
 wait "$host" || fail "nproc: the program ended with $?: $(cat faulty.txt)"
 host=
 
+# -- A sandbox, in which another thread than the one that is stopped is. ---------------
+stuck sandbox
+for command in "record -o old.ljp" "record --memory --no-cpu -o old.ljp" heap \
+  "jitdump -o ."; do
+  # shellcheck disable=SC2086 # words
+  refuses "a thread in a sandbox: $command" 1 "is in a sandbox (seccomp), which may end" \
+    timeout 60 "$ljprof" ${command%% *} -p "$host" $(echo "$command " | cut -d' ' -f2-)
+done
+[ "$(find . -name '*.ljp' -o -name 'jit-*')" = "" ] || fail "a file was written: $(ls)"
+"$ljprof" dump-stacks -p "$host" > stacks.txt 2>&1 || fail "$(cat stacks.txt)"
+grep -q 'main chunk  *host:1' stacks.txt || fail "$(cat stacks.txt)"
+kill -0 "$host" || fail "the program has ended"
+goes_on "a thread in a sandbox"
+
 # -- Tracers. ------------------------------------------------------------------------
 begin epoll
 : > tracer.txt

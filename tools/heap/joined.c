@@ -13,6 +13,7 @@
 
 #include "src/base/heap_format.h"
 #include "tools/join/nameless.h"
+#include "tools/join/sandbox.h"
 #include "tools/join/talk.h"
 #include "tools/shared/command.h"
 #include "tools/shared/outfile.h"
@@ -244,7 +245,9 @@ int ljp_heap_joined(const struct ljp_heap_joined_options *options, bool json,
     code = ljp_talk_join(&j.talk, "heap", &goal);
   if (code >= 0)
     return code;
-  code = joined_list(&j);
+  code = ljp_sandbox_refuse(&j.talk);
+  if (code < 0)
+    code = joined_list(&j);
   if (code < 0)
     code = joined_choose(&j, json);
   if (code < 0)

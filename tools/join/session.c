@@ -17,6 +17,7 @@
 #include "src/base/join.h"
 #include "src/base/newfile.h"
 #include "tools/join/lend.h"
+#include "tools/join/sandbox.h"
 #include "tools/shared/command.h"
 
 struct output {
@@ -43,6 +44,9 @@ int ljp_join_session_begin(struct ljp_talk *talk, int fd, const char *path,
   ljp_join_set_text(&m, 0, request);
   for (int i = 0; jitdump && i < 2; i++)
     m.fd[m.fds++] = jitdump[i];
+  int refused = ljp_sandbox_refuse(talk);
+  if (refused >= 0)
+    return refused;
   ljp_lend_proc(talk);
   int error = ljp_talk_send(talk, &m);
   if (error == EMSGSIZE) {
