@@ -72,7 +72,7 @@ static void balance_write_threads(const struct ljp_balance *b, unsigned kind,
   if (count > shown)
     balance_write(w, " and %" PRIu32 " more", count - shown);
   if (shown && rest_ns && why == LJP_UNSAMPLED_NOT_FOUND)
-    balance_write(w, ", %s in threads that had ended",
+    balance_write(w, ", %s before the first look or in threads that had ended",
                   ljp_balance_time(rest_ns, time));
   if (shown)
     balance_write(w, ")");

@@ -46,6 +46,7 @@ struct ljp_sysprof {
   bool no_list;     /* the list of threads cannot be read */
   bool counted;     /* it has as many threads as the kernel counts */
   pid_t writer_tid; /* of our own thread; 0: not known yet */
+  uint64_t starter_ns; /* at the start, of the thread that starts the session */
   uint64_t process_ns, writer_cpu_ns, sampled_ns;
   uint64_t told_ns; /* CPU time of the process that the stream tells of */
   uint64_t look_ns, look_cpu_ns; /* until the next look; at the last one */

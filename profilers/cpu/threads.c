@@ -343,9 +343,11 @@ static void threads_meet(pid_t tid, enum ljp_thread_age age)
   g->blocked += why == LJP_UNSAMPLED_BLOCKED;
   if (why == LJP_UNSAMPLED_NOT_FOUND)
     g->unsure = LJP_UNSURE_LOOKS;
-  ljp_unsampled_see(
-      tid, name, 0, why,
-      age == LJP_THREAD_NEW && !g->options.wall ? 0 : ljp_unsampled_clock(tid));
+  uint64_t from_ns = age == LJP_THREAD_NEW && !g->options.wall ? 0
+                     : tid == gettid() && age == LJP_THREAD_OLD
+                         ? g->starter_ns /* a client's: our own thread */
+                         : ljp_unsampled_clock(tid);
+  ljp_unsampled_see(tid, name, 0, why, from_ns);
   if ((known = ljp_unsampled_find(tid)) != NULL) {
     known->look = look;
     known->met_cpu_ns = cpu_ns;

@@ -55,7 +55,7 @@ goes_on "the parent of a vfork()"
 
 stuck nproc ready
 refuses "no room for a thread" 1 \
-  "no room for what joining takes: Resource temporarily unavailable" \
+  "no room for what joining takes: Resource temporarily unavailable (a limit of threads" \
   "$ljprof" status -p "$host"
 kill -TERM "$host"
 wait "$host" || fail "nproc: the program ended with $?: $(cat faulty.txt)"

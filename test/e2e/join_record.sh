@@ -234,6 +234,21 @@ fi
 
 end "sessions"
 
+# What our thread does while it begins a session is not the program's time. (What is
+# left is that of the thread that made ours and then ended.)
+begin epoll
+"$ljprof" record -p "$host" -o quiet.ljp --duration 300ms 2> record.txt ||
+  fail "$(cat record.txt)"
+"$ljprof" dump quiet.ljp > dump.txt || fail "$(cat dump.txt)"
+awk '/ thread id=/ && /name="ljprof-helper"/ { sub(/.* id=/, ""); id = $1 }
+  / unsampled / { thread = ns = $0; sub(/.* thread=/, "", thread); sub(/.* ns=/, "", ns)
+    if (id && thread + 0 == id) ours += ns
+    if (/before the profiler found/) theirs += ns }
+  END { print ours, theirs + 0; exit !(ours > theirs) }' dump.txt > times.txt ||
+  fail "the helper's time and the program's: $(cat times.txt dump.txt)"
+ok "a program that waits used hardly any time before it was found"
+end "quiet"
+
 # A program that blocks all signals cannot be sampled, and the file says so; its
 # memory is recorded, and its stack can be seen.
 cat > blocked.lua << 'END'

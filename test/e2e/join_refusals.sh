@@ -112,8 +112,13 @@ END
 "$BUILD_DIR/bin/luajit" full.lua > full.txt &
 other=$!
 eventually "no descriptor is left" grep -q full full.txt
-refuses "no descriptor" 1 "no room for what joining takes: Too many open files" \
+refuses "no descriptor" 1 \
+  "no room for what joining takes: Too many open files (its limit of descriptors: ulimit -n)" \
   "$ljprof" status -p $other
+# Its compiled loop is in no file, whichever module lies next to it.
+"$ljprof" dump-stacks -p $other > stacks.txt 2> error.txt && fail "no descriptor: stacks"
+grep -Eq '^  0x[0-9a-f]+$' stacks.txt || fail "$(cat error.txt stacks.txt)"
+ok "from outside, compiled code has no name"
 kill $other
 
 begin epoll

@@ -191,6 +191,16 @@ static int talk_take_socket(struct ljp_talk *talk,
   return error;
 }
 
+/* The limit that the program has reached. prlimit changes those of a program
+** that runs. */
+static const char *talk_limit(int error)
+{
+  return error == EMFILE   ? " (its limit of descriptors: ulimit -n)"
+         : error == EAGAIN ? " (a limit of threads or memory: ulimit -u, -v, "
+                             "-d, or its control group's)"
+                           : "";
+}
+
 /* The thread has made the door: waits for the socket. -1: taken; TALK_LATE; or
 ** the exit code. */
 static int talk_take(struct ljp_talk *talk, const struct ljp_join_place *note)
@@ -223,7 +233,8 @@ static int talk_take(struct ljp_talk *talk, const struct ljp_join_place *note)
                         : "its socket cannot be taken",
                     strerror(error),
                     error == ENOSYS ? " (this needs Linux 5.6), " LJP_KNOCK_HINT
-                                    : "");
+                    : state.door == LJP_JOIN_DOOR_FAILED ? talk_limit(error)
+                                                         : "");
   return LJP_EXIT_FAILED;
 }
 

@@ -72,11 +72,22 @@ static int outside_prepare(Dwfl_Module *module, void **data, const char *name,
 
 /* -- Showing --------------------------------------------------------------- */
 
+/* libdw also gives the module next to which an address of no module lies, such as
+** one of compiled code. */
+static Dwfl_Module *outside_module(Dwfl *dwfl, Dwarf_Addr pc)
+{
+  Dwarf_Addr start = 0, end = 0;
+  Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+  if (module)
+    dwfl_module_info(module, NULL, &start, &end, NULL, NULL, NULL, NULL);
+  return pc >= start && pc < end ? module : NULL;
+}
+
 static void outside_show_frame(struct ljp_print *out, Dwfl *dwfl,
                                const struct outside_frame *frame)
 {
   Dwarf_Addr pc = frame->pc - (frame->exact ? 0 : 1);
-  Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+  Dwfl_Module *module = outside_module(dwfl, pc);
   const char *name = module ? dwfl_module_addrname(module, pc) : NULL;
   const char *file = module ? dwfl_module_info(module, NULL, NULL, NULL, NULL,
                                                NULL, NULL, NULL)
