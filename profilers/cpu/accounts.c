@@ -31,11 +31,10 @@ uint64_t ljp_sysprof_unsampled_ns(void)
   return all > known ? all - known : 0;
 }
 
-/* Reports what the process has used, if that is much more than was reported. */
-static void accounts_tell(bool end)
+/* Reports what the process has used: ns, if that is much more than was reported. */
+static void accounts_tell(uint64_t ns, bool end)
 {
   enum { STEP_NS = 10000000 };
-  uint64_t ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
   if (g->options.wall || g->options.mode == LJP_SAMPLER_COUNT ||
       (!end && ns < g->told_ns + STEP_NS))
     return;
@@ -45,14 +44,29 @@ static void accounts_tell(bool end)
 
 void ljp_accounts_round(void)
 {
-  accounts_tell(false);
+  accounts_tell(ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns, false);
 }
 
-void ljp_accounts_end(void)
+/* Threads go on when their samplers have been dropped. With hundreds of them the
+** end takes a while. */
+static void accounts_tell_last(uint64_t ns, uint64_t end_ns)
+{
+  uint64_t known = g->sampled_ns + ljp_threads_cpu_ns() + g->unsampled.told_ns +
+                   g->unsampled.rest_ns;
+  uint64_t rest = ns > known ? ns - known : 0;
+  uint64_t most =
+      ns > end_ns - g->process_ns ? ns - (end_ns - g->process_ns) : 0;
+  if (!g->options.wall)
+    ljp_unsampled_tell(0, LJP_UNSAMPLED_LAST, rest < most ? rest : most);
+}
+
+void ljp_accounts_end(uint64_t end_ns)
 {
   char text[32];
+  uint64_t ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
   g->ended.unsampled_ns = ljp_sysprof_unsampled_ns();
-  accounts_tell(true);
+  accounts_tell_last(ns, end_ns);
+  accounts_tell(ns, true);
   snprintf(text, sizeof text, "%" PRIu64, g->ended.unsampled_ns);
   ljp_session_info(g->session, "cpu.unsampled_ns", text);
 }

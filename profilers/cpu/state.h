@@ -43,9 +43,9 @@ struct ljp_sysprof {
   /* CPU time of the process at the start, of the writer, and of threads that
   ** were sampled and are gone. */
   struct ljp_unsampled_threads unsampled;
-  bool no_list;     /* the list of threads cannot be read */
-  bool counted;     /* it has as many threads as the kernel counts */
-  pid_t writer_tid; /* of our own thread; 0: not known yet */
+  bool no_list;        /* the list of threads cannot be read */
+  bool counted;        /* it has as many threads as the kernel counts */
+  pid_t writer_tid;    /* of our own thread; 0: not known yet */
   uint64_t starter_ns; /* at the start, of the thread that starts the session */
   uint64_t process_ns, writer_cpu_ns, sampled_ns;
   uint64_t told_ns; /* CPU time of the process that the stream tells of */
@@ -72,8 +72,9 @@ uint64_t ljp_sysprof_first_look(void);
 void ljp_accounts_begin(void);
 /* In each round of the writer. */
 void ljp_accounts_round(void);
-/* All threads have been dropped: what is left is told. */
-void ljp_accounts_end(void);
+/* All threads have been dropped: what is left is told. end_ns: CPU time of the
+** process when the session began to end. */
+void ljp_accounts_end(uint64_t end_ns);
 /* CPU time of the process that neither sampled threads nor the writer used. */
 uint64_t ljp_sysprof_unsampled_ns(void);
 

@@ -412,7 +412,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   ljp_unsampled_rest(process_ns, true);
   g->armed = false;
   ljp_signal_give_back();
-  ljp_accounts_end();
+  ljp_accounts_end(process_ns);
   sysprof_push_counts();
   g->running = false;
   ljp_show_session(LJP_SHOWN_CPU, false, 0);

@@ -247,6 +247,9 @@ awk '/ thread id=/ && /name="ljprof-helper"/ { sub(/.* id=/, ""); id = $1 }
   END { print ours, theirs + 0; exit !(ours > theirs) }' dump.txt > times.txt ||
   fail "the helper's time and the program's: $(cat times.txt dump.txt)"
 ok "a program that waits used hardly any time before it was found"
+"$ljprof" check quiet.ljp > check.txt || fail "$(cat check.txt)"
+grep -q '^CPU time .* + lost [0-9.]* ms$' check.txt || fail "$(cat check.txt)"
+ok "all time is explained, that of the session's end, too"
 end "quiet"
 
 # A program that blocks all signals cannot be sampled, and the file says so; its
