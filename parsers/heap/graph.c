@@ -101,10 +101,20 @@ static enum ljp_status graph_dominate(struct ljp_graph *g)
   return ljp_dominators(&graph, g->dominator, g->retained);
 }
 
-static bool graph_is_stack(unsigned how)
+/* The search for paths in which references of a kind are followed. */
+enum graph_search { GRAPH_TABLES, GRAPH_STACKS, GRAPH_TRACES, GRAPH_SEARCHES };
+
+static unsigned graph_search(unsigned how)
 {
-  return how == LJP_HEAP_HOW_FRAME || how == LJP_HEAP_HOW_LOCAL ||
-         how == LJP_HEAP_HOW_SLOT;
+  switch (how) {
+  case LJP_HEAP_HOW_FRAME:
+  case LJP_HEAP_HOW_LOCAL:
+  case LJP_HEAP_HOW_SLOT:
+    return GRAPH_STACKS;
+  case LJP_HEAP_HOW_TRACE:
+    return GRAPH_TRACES;
+  }
+  return GRAPH_TABLES;
 }
 
 /* Asks for what the search will read soon: in large heaps each read misses the
@@ -127,36 +137,59 @@ static void graph_fetch_ahead(const struct ljp_graph *g, const uint32_t *queue,
   }
 }
 
+struct graph_paths {
+  struct ljp_graph *g;
+  uint32_t *queue, tail;
+  uint8_t *later; /* By node: has references for a later search. */
+};
+
+static void graph_follow(struct graph_paths *p, uint32_t node, unsigned search)
+{
+  struct ljp_graph *g = p->g;
+  for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
+    uint32_t to = g->target[e];
+    if (g->how[e] & LJP_HEAP_WEAK || g->holder[to] != UINT32_MAX)
+      continue;
+    if (graph_search(g->how[e]) > search) {
+      p->later[node / 8] |= (uint8_t)(1u << node % 8);
+      continue;
+    }
+    g->holder[to] = node;
+    g->held_by[to] = e;
+    p->queue[p->tail++] = to;
+  }
+}
+
 /* Breadth first. A way through a stack is taken only where there is no other:
-** what is also in a table will stay there when the function has returned. */
+** what is also in a table will stay there when the function has returned. A way
+** through compiled code, which holds its constants, comes last: nobody looks for
+** them there, and the code may go at any time. */
 static enum ljp_status graph_find_paths(struct ljp_graph *g)
 {
-  uint32_t *queue = malloc(g->count * sizeof *queue), tail = 1;
+  struct graph_paths p = {.g = g,
+                          .queue = malloc(g->count * sizeof *p.queue),
+                          .tail = 1,
+                          .later = calloc(g->count / 8 + 1, 1)};
   g->holder = ljp_pages_items(g->count, sizeof *g->holder);
   g->held_by = ljp_pages_items(g->count, sizeof *g->held_by);
-  if (!queue || !g->holder || !g->held_by) {
-    free(queue);
-    return LJP_ERR_MEM;
+  bool ok = p.queue && p.later && g->holder && g->held_by;
+  if (ok) {
+    memset(g->holder, 0xff, g->count * sizeof *g->holder);
+    g->holder[0] = g->held_by[0] = p.queue[0] = 0;
   }
-  memset(g->holder, 0xff, g->count * sizeof *g->holder);
-  g->holder[0] = g->held_by[0] = queue[0] = 0;
-  for (int stacks = 0; stacks < 2; stacks++) {
-    for (uint32_t head = 0; head < tail; head++) {
-      uint32_t node = queue[head];
-      graph_fetch_ahead(g, queue, head, tail);
-      for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
-        uint32_t to = g->target[e];
-        if (g->how[e] & LJP_HEAP_WEAK || g->holder[to] != UINT32_MAX ||
-            (!stacks && graph_is_stack(g->how[e])))
-          continue;
-        g->holder[to] = node;
-        g->held_by[to] = e;
-        queue[tail++] = to;
-      }
+  for (unsigned search = 0; ok && search < GRAPH_SEARCHES; search++) {
+    const uint32_t before = search ? p.tail : 0;
+    for (uint32_t head = 0; head < p.tail; head++) {
+      uint32_t node = p.queue[head];
+      if (head < before && !(p.later[node / 8] >> node % 8 & 1))
+        continue;
+      graph_fetch_ahead(g, p.queue, head, p.tail);
+      graph_follow(&p, node, search);
     }
   }
-  free(queue);
-  return LJP_OK;
+  free(p.queue);
+  free(p.later);
+  return ok ? LJP_OK : LJP_ERR_MEM;
 }
 
 static enum ljp_status graph_load(struct ljp_graph *g,

@@ -36,6 +36,26 @@ read -r retained own < sums.txt || fail "types: no threads"
 [ "$retained" -gt $((own + 100003)) ] || fail "threads retain $retained, own $own"
 ok "types have what they retain"
 
+# -- Compiled code holds its constants, but nobody looks for them there ----------------
+
+cat > traces.lua << 'END'
+jit.on()
+local held = {}
+function Work(keep) for i = 1, 307 do keep(i) end end
+local function keep(i) held[i] = { "row" .. i } end
+Work(keep)
+assert(misc.memprof.snapshot{path = "traces.ljp", gc = true, wait = true})
+END
+"$BUILD_DIR/bin/luajit" -Ohotloop=10 traces.lua || fail "traces.lua"
+heap traces --path '^row'
+grep -q ' main thread local held of function traces.lua:0 at line 6\[\*\]\[\*\] string$' \
+  out.txt || fail "$(cat out.txt)"
+ok "what a stack and a trace hold is said to be on the stack"
+"$ljprof" dump traces.ljp | grep -q ' type="trace" ' || fail "no trace was made"
+heap traces --path '^trace$'
+grep -q ' _G.Work <prototype> <trace> trace$' out.txt || fail "$(cat out.txt)"
+ok "traces have their prototypes"
+
 # -- Ways, and what would go --------------------------------------------------------
 
 snapshot users "
