@@ -49,3 +49,22 @@ grep -q 'held by' report.txt && fail "holders are of leaks only"
 "$ljprof" report --leaks leak.ljp > report.txt || fail "report"
 grep -q 'held by' report.txt && fail "there is no snapshot"
 ok "without a snapshot there are no holders"
+
+# Of the objects, 895 of 1,000 are in one table; package.loaded has 910.
+cat > parts.lua << 'END'
+assert(misc.memprof.start{ path = "parts.ljp", every = true, snapshot = true })
+package.loaded.queue, package.loaded.second, Others = { waiting = {} }, {}, {}
+local queue, second = package.loaded.queue.waiting, package.loaded.second
+local function make(i) return { i } end
+for i = 1, 895 do queue[i] = make(i) end
+for i = 1, 15 do second[i] = make(i) end
+for i = 1, 90 do Others[i] = make(i) end
+for _ = 1, 4 do collectgarbage() end
+assert(misc.memprof.stop())
+END
+"$BUILD_DIR/bin/luajit" parts.lua || fail "parts.lua"
+"$ljprof" report --leaks --by function parts.ljp > report.txt || fail "report"
+grep -A 1 'make parts.lua:4' report.txt |
+  grep -q 'held by package.loaded.queue.waiting\[\*\] (89 %)' ||
+  fail "$(cat report.txt)"
+ok "a table that has nearly all of what a root has is named, not the root"

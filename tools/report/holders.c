@@ -2,7 +2,8 @@
 ** Holders: what keeps the memory of a leak alive, if the file has a heap snapshot,
 ** too. Of the old objects that a group allocated and that the snapshot has, the way
 ** from a root on which nearly all of the bytes are, as far as it is the same; else
-** that on which more than half of them are.
+** that on which more than half of them are. It goes on where the next step loses
+** little, so that a table is named, not the root that has it.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "tools/report/groups.h"
 
 #define HOLDERS_MOST 0.9
+#define HOLDERS_NEXT 0.95 /* Of the way before. */
 enum { HOLDERS_STEPS = 64 /* Of a way; of longer ones, the last ones. */ };
 
 /* What is held for a group on a way, or on one that continues it. */
@@ -87,6 +89,25 @@ static bool holders_is_vm(const struct holders *h, uint32_t way)
   return !of->parent && h->r->graph->type[of->example] > LJP_MEM_TYPE_TRACE;
 }
 
+/* One more step; false: no way goes on. */
+static bool holders_continue(const struct holders *h, const uint64_t *sums,
+                             struct ljp_holder *holders)
+{
+  bool any = false;
+  for (uint32_t i = 0; i < h->count; i++) {
+    const struct held *held = &h->list[i];
+    struct ljp_holder *best = &holders[held->group];
+    double share = (double)held->bytes / (double)sums[held->group];
+    if (best->way && h->ways.list[held->way].parent == best->way &&
+        share > 0.5 && share >= best->share * HOLDERS_NEXT) {
+      best->way = held->way;
+      best->share = share;
+      any = true;
+    }
+  }
+  return any;
+}
+
 /* The longest way with nearly all of the bytes, or with more than half. A way has
 ** a larger number than that which it continues. */
 static void holders_choose(const struct holders *h, const uint64_t *sums,
@@ -104,6 +125,8 @@ static void holders_choose(const struct holders *h, const uint64_t *sums,
       best->share = share;
     }
   }
+  while (holders_continue(h, sums, holders))
+    ;
   for (uint32_t i = 0; i < h->count; i++) {
     struct ljp_holder *best = &holders[h->list[i].group];
     struct ljp_heap_text text = {.len = 0};
