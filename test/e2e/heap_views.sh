@@ -36,6 +36,16 @@ read -r retained own < sums.txt || fail "types: no threads"
 [ "$retained" -gt $((own + 100003)) ] || fail "threads retain $retained, own $own"
 ok "types have what they retain"
 
+snapshot class "
+  local Class = {}
+  package.loaded['app.class'] = Class
+  Objects = {}
+  for i = 1, 1009 do Objects[i] = setmetatable({ id = i }, Class) end"
+heap class
+grep -q ' 1009 table with the metatable package.loaded\["app.class"\]$' out.txt ||
+  fail "$(cat out.txt)"
+ok "objects of a module's class are tables with its metatable"
+
 # -- Compiled code holds its constants, but nobody looks for them there ----------------
 
 cat > traces.lua << 'END'

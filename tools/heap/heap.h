@@ -44,7 +44,7 @@ void ljp_heap_path(const struct ljp_graph *g, uint32_t node,
                    struct ljp_heap_text *t);
 
 /* Adds one step of a path: by reference `ref` of the node `from`. Only
-** "package.loaded" is not added: it replaces what t holds ("registry"). */
+** "package.loaded" replaces a step, the "registry" before it. */
 void ljp_heap_step(const struct ljp_graph *g, uint32_t from, uint32_t ref,
                    struct ljp_heap_text *t);
 

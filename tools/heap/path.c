@@ -124,6 +124,14 @@ static void path_root(const struct ljp_graph *g, uint32_t from, uint32_t e,
     ljp_heap_format(t, "waits for its finalizer");
 }
 
+/* Takes the text off the end, if it is there. */
+static void path_cut(struct ljp_heap_text *t, const char *end)
+{
+  size_t len = strlen(end);
+  if (t->len >= len && !memcmp(t->data + t->len - len, end, len))
+    t->len -= len;
+}
+
 /* The FFI's table has callbacks by number, and metatables by negated C type. */
 static void path_number(const struct ljp_graph *g, uint32_t from,
                         int32_t number, struct ljp_heap_text *t)
@@ -164,7 +172,7 @@ void ljp_heap_step(const struct ljp_graph *g, uint32_t from, uint32_t e,
     break;
   case LJP_HEAP_HOW_FIELD:
     if (path_is_loaded(g, from, g->name[e])) {
-      t->len = 0; /* Of the registry. */
+      path_cut(t, "registry");
       ljp_heap_format(t, "package.loaded");
     } else {
       path_key(g, g->name[e], t);
