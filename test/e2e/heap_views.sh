@@ -46,6 +46,19 @@ grep -q ' 1009 table with the metatable package.loaded\["app.class"\]$' out.txt 
   fail "$(cat out.txt)"
 ok "objects of a module's class are tables with its metatable"
 
+snapshot sets "
+  Set, Mixed = {}, { name = 'mixed' }
+  for i = 1, 1009 do Set[{ i }] = true end
+  for i = 1, 307 do Mixed[{}] = { i } Mixed[i] = { i } end
+  Times = {}
+  for i = 1, 509 do Times[i + 0.5] = { i } end"
+heap sets
+grep -q ' _G.Set table {1009 objects as keys}$' out.txt || fail "$(cat out.txt)"
+grep -q ' _G.Mixed table {name; 307 items; 307 objects as keys}$' out.txt ||
+  fail "$(cat out.txt)"
+grep -q ' _G.Times table {509 items}$' out.txt || fail "$(cat out.txt)"
+ok "a table whose keys are objects or fractions does not look empty"
+
 # -- Compiled code holds its constants, but nobody looks for them there ----------------
 
 cat > traces.lua << 'END'

@@ -97,13 +97,16 @@ void ljp_heap_describe_table(const struct ljp_graph *g, uint32_t node,
                              bool with_items, struct ljp_heap_text *t)
 {
   struct ljp_str keys[KEYS_SORTED] = {{NULL, 0}};
-  uint32_t count = 0, items = 0;
+  uint32_t count = 0, items = 0, objects = 0;
   for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
     unsigned how = ljp_graph_how(g, e);
-    items += how == LJP_HEAP_HOW_ITEM || how == LJP_HEAP_HOW_INTEGER;
+    items += how == LJP_HEAP_HOW_ITEM ||
+             (how >= LJP_HEAP_HOW_INTEGER && how <= LJP_HEAP_HOW_POINTER);
     struct ljp_str key = ljp_graph_string(g, g->target[e]);
     if (how == LJP_HEAP_HOW_KEY && key.len && count < KEYS_SORTED)
       keys[count++] = key;
+    objects +=
+        how == LJP_HEAP_HOW_KEY && g->type[g->target[e]] != LJP_MEM_TYPE_STRING;
   }
   if (count)
     qsort(keys, count, sizeof *keys, describe_by_text);
@@ -119,6 +122,9 @@ void ljp_heap_describe_table(const struct ljp_graph *g, uint32_t node,
     ljp_heap_format(t, "%s%" PRIu32 " items", count ? "; " : "", items);
   else if (items)
     ljp_heap_format(t, count ? "; items" : "items");
+  if (objects && with_items)
+    ljp_heap_format(t, "%s%" PRIu32 " objects as keys",
+                    count || items ? "; " : "", objects);
   ljp_heap_format(t, "}");
 }
 

@@ -23,7 +23,8 @@ void ljp_heap_describe(const struct ljp_graph *g, uint32_t node,
                        struct ljp_heap_text *t);
 
 /* Some string keys of a table, in alphabetical order if it has few. with_items:
-** also how many items it has, not only whether it has any. */
+** also how many items it has, not only whether it has any, and how many objects are
+** its keys. */
 void ljp_heap_describe_table(const struct ljp_graph *g, uint32_t node,
                              bool with_items, struct ljp_heap_text *t);
 
