@@ -250,6 +250,15 @@ ok "a program that waits used hardly any time before it was found"
 "$ljprof" check quiet.ljp > check.txt || fail "$(cat check.txt)"
 grep -q '^CPU time .* + lost [0-9.]* ms$' check.txt || fail "$(cat check.txt)"
 ok "all time is explained, that of the session's end, too"
+# As timeout(1) does.
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+  record twice.ljp --force
+  kill -TERM $client
+  kill -TERM $client 2> kill.txt || :
+  wait $client || fail "two signals at once: $? $(cat record.txt)"
+  ! grep -q "has not ended" record.txt || fail "two signals at once: $(cat record.txt)"
+done
+ok "two signals at once end the recording in order"
 end "quiet"
 
 # A program that blocks all signals cannot be sampled, and the file says so; its

@@ -161,13 +161,21 @@ static enum ljp_join_end session_wrong(struct ljp_talk *talk)
   return LJP_JOIN_BY_ERROR;
 }
 
+/* Does the user not want to wait for what began then? timeout(1) sends its signal
+** twice: to the command, and at once to the group in which that is, too. */
+static bool session_impatient(int signals, double since)
+{
+  const double twice_s = 0.5;
+  return session_signalled(signals) && session_now() - since > twice_s;
+}
+
 /* The end has been asked for: waits for it. */
 static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals,
                                       struct output *out)
 {
   enum { PATIENCE_S = 10, TURN_MS = 500 };
   struct ljp_join_message m = {.type = LJP_JOIN_STOP};
-  double until = session_now() + PATIENCE_S;
+  const double asked = session_now(), until = asked + PATIENCE_S;
   ljp_join_step("stopping");
   ljp_talk_send(talk, &m);
   while (session_now() < until) {
@@ -176,7 +184,7 @@ static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals,
       return LJP_JOIN_BY_PROGRAM;
     if (heard == LJP_HEARD_WRONG)
       return session_wrong(talk);
-    if (session_signalled(signals))
+    if (session_impatient(signals, asked))
       break;
     if (heard != LJP_HEARD)
       continue;
@@ -214,6 +222,7 @@ static enum ljp_join_end session_finish(struct ljp_talk *talk, int signals,
 {
   enum { TURN_MS = 500, PATIENCE = 4 };
   struct ljp_join_snapshots *s = &out->snapshots;
+  const double began = session_now();
   bool told = false;
   s->due_ms = 0;
   for (int turns = 0; ljp_join_snapshots_busy(s) || s->last; turns++) {
@@ -226,7 +235,7 @@ static enum ljp_join_end session_finish(struct ljp_talk *talk, int signals,
       return LJP_JOIN_BY_PROGRAM;
     if (heard == LJP_HEARD_WRONG)
       return session_wrong(talk);
-    if (session_signalled(signals))
+    if (session_impatient(signals, began))
       break;
     if (heard == LJP_HEARD)
       session_heard(talk, out);
