@@ -25,7 +25,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 #define MAIN_NO_ANALYZER                                                       \
   "This ljprof was built without the analyzer: only record, list, status, "    \
   "stop, mark, jitdump, check and dump "                                       \
-  "work.\nFor the other commands, copy files to a machine with a whole "       \
+  "work.\nFor the other commands, copy files to a machine with a full "        \
   "ljprof.\n\n"
 #else
 #define MAIN_NO_ANALYZER
@@ -47,9 +47,10 @@ static int main_help(void)
                 "\n"
                 "  ljprof help COMMAND     show the help of a command\n"
                 "  ljprof --version        show the version\n\n"
-                "FILE may be '-' for standard input. All commands that read "
-                "files, except\ntop, heap, embed and merge, also read those of "
-                "Tarantool's memprof and sysprof.\n\n" MAIN_NO_ANALYZER
+                "FILE may be '-' for standard input, except for embed, merge "
+                "and push. All\ncommands that read files, except top, heap, "
+                "embed and merge, also read those\nof Tarantool's memprof and "
+                "sysprof.\n\n" MAIN_NO_ANALYZER
                 "Exit code: 0 success, 1 failure or damaged data, 2 wrong "
                 "usage.\n");
   return ljp_command_end("", &out, LJP_EXIT_OK);

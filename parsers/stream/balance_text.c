@@ -126,9 +126,10 @@ const char *ljp_balance_off_text(const struct ljp_balance *b,
   ljp_balance_time(b->used_ns, used);
   ljp_balance_time((uint64_t)(ns < 0 ? -ns : ns), difference);
   if (ns < 0)
-    snprintf(text, LJP_BALANCE_TEXT_BYTES,
-             "the process used %s of CPU time, %s less than the file tells of",
-             used, difference);
+    snprintf(
+        text, LJP_BALANCE_TEXT_BYTES,
+        "the process used %s of CPU time, %s less than the file accounts for",
+        used, difference);
   else
     snprintf(text, LJP_BALANCE_TEXT_BYTES,
              "%s of the %s of CPU time that the process used are neither "

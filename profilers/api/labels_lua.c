@@ -47,7 +47,8 @@ static bool labels_take_pair(lua_State *L, struct ljp_labels *labels,
   } else if (!key_bytes || key_bytes > LJP_LABELS_KEY_BYTES ||
              strlen(key) != key_bytes || strchr(key, '=')) {
     snprintf(why, LABELS_TEXT,
-             "'%.70s' is no key of a label: it has 1 to %d bytes, without '=' "
+             "'%.70s' cannot be the key of a label: a key has 1 to %d bytes, "
+             "without '=' "
              "and NUL",
              key, LJP_LABELS_KEY_BYTES);
   } else if (!labels_value(L, &value, &bytes)) {

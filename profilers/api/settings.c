@@ -220,7 +220,7 @@ static bool settings_read_file(struct settings_reader *r, char *text)
   if (len > FILE_BYTES)
     return settings_wrong(r, "the file is larger than 64 KiB");
   if (memchr(text, '\0', len))
-    return settings_wrong(r, "the file has a NUL byte: it is no text");
+    return settings_wrong(r, "the file has a NUL byte: it is not text");
   text[len] = '\0';
   return true;
 }

@@ -80,7 +80,7 @@ enum ljp_status ljp_signal_install(int signal, struct ljp_failure *why)
     return ljp_fail(
         why, LJP_ERR_RUN, EBUSY,
         "the program has a handler of its own for signal %d (SIG%s); "
-        "choose another by the option signal=",
+        "choose another with the option signal=",
         signal, ljp_signal_name(signal));
   ljp_sampler_before = now;
   int error = signal_set(signal, NULL);

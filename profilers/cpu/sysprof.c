@@ -331,7 +331,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
       ljp_task_mask(tid, g->options.signal, 1, &look) != LJP_TASK_TAKES)
     status = ljp_fail(why, LJP_ERR_USE, EINVAL,
                       "signal %d is blocked in this thread; unblock it, or "
-                      "choose another by the option signal=",
+                      "choose another with the option signal=",
                       g->options.signal);
   status = status ? status : ljp_signal_install(g->options.signal, why);
   status = status ? status : ljp_host_prepare(why);

@@ -48,19 +48,20 @@ void ljp_timer_note(void)
   int number = g->options.signal;
   if (g->options.timer == LJP_TIMER_TRAP)
     ljp_session_note(g->session, LJP_NOTE_WARNING,
-                     "timer \"trap\" is taken as \"perf\", because its "
+                     "timer \"trap\" is treated as \"perf\", because its "
                      "SIGTRAP would end programs that exec");
   if (g->options.timer != LJP_TIMER_POSIX || g->source == &ljp_timer_posix)
     return;
   int handled = ljp_restart_obstacle(0, number);
   if (handled)
-    snprintf(text, sizeof text,
-             "timer \"posix\" is taken as \"tick\": the program handles signal "
-             "%d (SIG%s), so waits that \"posix\" ends cannot be repeated",
-             handled, ljp_signal_name(handled));
+    snprintf(
+        text, sizeof text,
+        "timer \"posix\" is treated as \"tick\": the program handles signal "
+        "%d (SIG%s), so waits that \"posix\" ends cannot be repeated",
+        handled, ljp_signal_name(handled));
   else
     snprintf(text, sizeof text,
-             "timer \"posix\" is taken as \"tick\" from here on: a wait that "
+             "timer \"posix\" is treated as \"tick\" from here on: a wait that "
              "\"posix\" has ended could not be repeated");
   ljp_session_note(g->session, LJP_NOTE_WARNING, text);
 }

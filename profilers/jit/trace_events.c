@@ -230,7 +230,7 @@ void ljp_trace_events_begin(struct ljp_session *session)
   pthread_mutex_unlock(&g->lock);
   free(ids.list);
   if (!ok)
-    ljp_session_info(session, "traces", "not all told: out of memory");
+    ljp_session_info(session, "traces", "not all are described: out of memory");
 }
 
 bool ljp_trace_events_mark(const char *name, size_t bytes)

@@ -118,7 +118,7 @@ static bool listener_admits(int fd)
     return true;
   snprintf(text, sizeof text,
            "only user %u and root may join this program: join it as that user, "
-           "or by sudo",
+           "or with sudo",
            (unsigned)geteuid());
   listener_refuse(fd, text);
   return false;

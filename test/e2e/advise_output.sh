@@ -18,7 +18,7 @@ refuses "a text" 1 "not an ljprof stream" "$ljprof" advise text.ljp
 echo 'local s for i = 1, 100000 do s = "text " .. i end' > memory.lua
 "$ljprof" record --memory --sample 64k --no-cpu -o memory.ljp -- \
   "$BUILD_DIR/bin/luajit" memory.lua 2> err.txt || fail "$(cat err.txt)"
-same "a file without samples of time" "Nothing that is worth a change was found.
+same "a file without samples of time" "Found nothing worth changing.
 The file has no samples of time: only memory that grows was looked for." \
   "$("$ljprof" advise memory.ljp | grep -v '^!')"
 

@@ -220,7 +220,7 @@ refuses "--depth" 2 "wants a number from 1 to 100, not '101'" \
   "$ljprof" heap --depth 101 strings.ljp
 refuses "two views" 2 "and --strings are two views: choose one" \
   "$ljprof" heap --strings --path x strings.ljp
-refuses "a wrong expression, before anything else" 2 "'(' is no regular expression" \
+refuses "a wrong expression, before anything else" 2 "'(' is not a regular expression" \
   "$ljprof" heap nothing.ljp --path '('
-refuses "a wrong expression" 2 "'(' is no regular expression: Unmatched" \
+refuses "a wrong expression" 2 "'(' is not a regular expression: Unmatched" \
   "$ljprof" heap --path '(' strings.ljp

@@ -17,7 +17,7 @@ refuses "no process" 2 "-p PID is missing" "$ljprof" jitdump
 refuses "no number" 2 "-p is 'x'" "$ljprof" jitdump -p x
 refuses "a time" 2 "--duration is '5x', but must be a time" \
   "$ljprof" jitdump -p 1 --duration 5x
-refuses "a folder that is not there" 1 "no/where: is no folder" \
+refuses "a folder that is not there" 1 "no/where: is not a folder" \
   "$ljprof" jitdump -p 1 -o no/where
 refuses "a process that is gone" 1 "there is no process 4194304" \
   "$ljprof" jitdump -p 4194304

@@ -34,9 +34,9 @@ fails("a list", 22, "a label's key is a string, not a number",
   profile.label { "x" })
 fails("a table", 22, "label 'a' is a string, a number, true or false, not a table",
   profile.label { a = {} })
-fails("an empty key", 22, "'' is no key", profile.label { [""] = "x" })
-fails("a key with =", 22, "'a=b' is no key", profile.label { ["a=b"] = "x" })
-fails("a long key", 22, "is no key", profile.label { [("k"):rep(65)] = "x" })
+fails("an empty key", 22, "'' cannot be the key", profile.label { [""] = "x" })
+fails("a key with =", 22, "'a=b' cannot be the key", profile.label { ["a=b"] = "x" })
+fails("a long key", 22, "cannot be the key", profile.label { [("k"):rep(65)] = "x" })
 fails("a long value", 22, "has a value of 257 bytes",
   profile.label { a = ("x"):rep(257) })
 fails("a NUL", 22, "label 'a' has a value of 3 bytes",

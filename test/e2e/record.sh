@@ -103,7 +103,7 @@ for timer in posix perf trap; do
   esac
   "$ljprof" check options.ljp > check.txt || fail "not whole: $(cat check.txt)"
   [ "$timer" != trap ] || "$ljprof" dump options.ljp | grep -q \
-    'note .*trap.* is taken as .*perf' || fail "nobody says what trap is"
+    'note .*trap.* is treated as .*perf' || fail "nobody says what trap is"
 done
 "$ljprof" record --force -o options.ljp --event wall --signal USR2 -- \
   "$luajit" -e 'print(misc.sysprof.status().signal)' > out 2> err ||

@@ -166,7 +166,7 @@ refuses "-p" 2 "--ring, --continuous and --service are for a program" \
 refuses "a preset that is not known" 2 "--preset is 'fast', but must be" \
   "$ljprof" record --preset fast wait.lua
 touch file
-refuses "a file in place of a folder" 1 "file is no folder" \
+refuses "a file in place of a folder" 1 "file is not a folder" \
   "$ljprof" record --ring 10M -o file wait.lua
 refuses "a folder that cannot be made" 1 "cannot write into nowhere/store" \
   "$ljprof" record --ring 10M -o nowhere/store wait.lua

@@ -1,9 +1,9 @@
 # The tests of a build without the analyzer: all of the runtime, and what
-# `ljprof record` does. The streams are read by a whole ljprof, from a build with
+# `ljprof record` does. The streams are read by a full ljprof, from a build with
 # the analyzer (for musl: one for glibc): LJPROF_WHOLE_COMMAND. Both are in
 # LJP_TEST_BUILD/bin, as one command.
 set(LJPROF_WHOLE_COMMAND ${PROJECT_SOURCE_DIR}/build/bin/ljprof CACHE FILEPATH
-    "A whole ljprof, which reads what the tests record")
+    "A full ljprof, which reads what the tests record")
 set(LJP_TEST_BUILD ${CMAKE_BINARY_DIR}/both)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/both.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/both.cmake @ONLY)

@@ -89,7 +89,7 @@ static void text_finding(const struct advise_output *o, uint32_t number,
 static void text_nothing(const struct advise_output *o)
 {
   const struct advise_value *all = &o->facts->all;
-  ljp_print_str(o->out, "Nothing that is worth a change was found");
+  ljp_print_str(o->out, "Found nothing worth changing");
   if (all->count)
     ljp_print_format(o->out, " in %" PRIu64 " sample%s", all->count,
                      all->count == 1 ? "" : "s");

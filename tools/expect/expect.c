@@ -63,17 +63,17 @@ static const char help[] =
     "  --label KEY=VALUE\n"
     "                   only what has this label; several: all of them; KEY=: "
     "without KEY\n"
-    "  --native         names may be of machine code, and figures of "
-    "functions are\n"
-    "                   without what it does for them (as report's --native)\n"
+    "  --native         names may be of machine code, whose work then does not "
+    "count\n"
+    "                   for the functions that made it run (as report's "
+    "--native)\n"
     "  --no-symbols     do not look up names of machine code\n"
     "  --help           show this help\n"
     "\n"
     "Exit code: 0 all budgets hold; 1 one is exceeded; 2 wrong usage, or a "
     "budget\n"
     "that cannot be parsed; 3 one could not be judged: a file cannot be read "
-    "or "
-    "does\n"
+    "or does\n"
     "not hold what it is about.\n";
 
 enum { EXPECT_EXIT_UNKNOWN = 3, EXPECT_FILE_BYTES = 1 << 20 };

@@ -129,7 +129,7 @@ static enum ljp_status find_compile(const char *pattern, regex_t *regex)
   if (error) {
     char why[128];
     regerror(error, regex, why, sizeof why);
-    ljp_command_error("heap", "'%s' is no regular expression: %s", pattern,
+    ljp_command_error("heap", "'%s' is not a regular expression: %s", pattern,
                       why);
     return LJP_ERR_USE;
   }

@@ -61,7 +61,7 @@ static int examine_refuse_user(const char *command, pid_t pid,
     ljp_command_error(
         command,
         "process %d (%s) belongs to %s (user %u): join it as that "
-        "user, or by sudo",
+        "user, or with sudo",
         (int)pid, s->comm, owner ? owner->pw_name : "another user",
         (unsigned)s->uid);
   else if (scope)
@@ -201,7 +201,7 @@ static int examine_state(const char *command, pid_t pid,
   } else if (s->state == 'T') {
     ljp_command_error(command,
                       "process %d (%s) is stopped by a signal: continue it "
-                      "first, by 'kill -CONT %d'",
+                      "first, with 'kill -CONT %d'",
                       (int)pid, s->comm, (int)pid);
   } else if (s->parent &&
              syscall(SYS_kcmp, pid, s->parent, KCMP_VM, 0, 0) == 0) {

@@ -17,28 +17,24 @@
 
 static const char jitdump_help[] =
     "Usage: ljprof jitdump -p PID [OPTION]...\n"
-    "Writes the compiled code of the running program PID for perf, that which "
-    "exists\n"
-    "and that which is made, until Ctrl-C: jit-PID.dump, and "
-    "/tmp/perf-PID.map. "
-    "The\n"
-    "program runs on. perf must use the same clock (perf record -k mono).\n"
+    "Writes jit-PID.dump and /tmp/perf-PID.map for perf: the compiled code "
+    "that the\n"
+    "running program PID has, and the code that it compiles until Ctrl-C. The "
+    "program\n"
+    "runs on. perf must use the same clock (perf record -k mono).\n"
     "\n"
     "  -p, --pid PID     the program: its number (see ljprof list), or the "
-    "path "
-    "of the\n"
+    "path of the\n"
     "                    socket at which it listens (LJPROF_LISTEN)\n"
     "  -o, --output DIR  the folder for jit-PID.dump (default: JITDUMPDIR, "
-    "else "
-    "the\n"
+    "else the\n"
     "                    current one)\n"
     "  --duration TIME   end after TIME (10, 500ms, 5m, 1h)\n"
     "  --force           replace files of an earlier run\n"
     "  --help            show this help\n"
     "\n"
     "Exit code: 0 success, 1 the program cannot be joined, or a session runs "
-    "in "
-    "it, 2\n"
+    "in it, 2\n"
     "wrong usage.\n";
 
 static const char jitdump_name[] = "jitdump";
@@ -101,8 +97,8 @@ static int jitdump_parse(struct jitdump *j, int argc, char **argv,
     j->folder = ".";
   if (strlen(j->folder) > PATH_BYTES - 64 || stat(j->folder, &st) ||
       !S_ISDIR(st.st_mode)) {
-    ljp_command_error(jitdump_name, "%s: is no folder: choose one by -o DIR",
-                      j->folder);
+    ljp_command_error(jitdump_name,
+                      "%s: is not a folder: choose one with -o DIR", j->folder);
     return LJP_EXIT_FAILED;
   }
   return -1;

@@ -36,7 +36,7 @@ static int knock_refuse_user(const struct ljp_talk *talk)
     return knock_refuse(talk, strerror(EACCES));
   const struct passwd *owner = getpwuid(st.st_uid);
   snprintf(text, sizeof text,
-           "the program belongs to %s (user %u): join it as that user, or by "
+           "the program belongs to %s (user %u): join it as that user, or with "
            "sudo",
            owner ? owner->pw_name : "another user", (unsigned)st.st_uid);
   return knock_refuse(talk, text);

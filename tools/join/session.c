@@ -90,7 +90,7 @@ static int session_refuse_links(const struct ljp_join_session *s)
 {
   ljp_command_error(s->command,
                     "%s: this file system cannot name a file that is being "
-                    "written: choose another folder by -o",
+                    "written: choose another folder with -o",
                     s->path);
   return LJP_EXIT_FAILED;
 }

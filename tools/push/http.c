@@ -36,7 +36,7 @@ static const char *http_check(struct ljp_http *http, CURLU *u)
   char *part = NULL;
   const char *why = NULL;
   if (curl_url_set(u, CURLUPART_URL, http->url, 0) != CURLUE_OK)
-    return "this is no URL: http://HOST:PORT or https://HOST expected";
+    return "this is not a URL: http://HOST:PORT or https://HOST expected";
   if (curl_url_get(u, CURLUPART_USER, &part, 0) == CURLUE_OK)
     why = "a URL with a user name is not taken: use --token-file";
   curl_free(part);
@@ -47,7 +47,7 @@ static const char *http_check(struct ljp_http *http, CURLU *u)
   curl_free(part);
   part = NULL;
   if (why || curl_url_get(u, CURLUPART_SCHEME, &part, 0) != CURLUE_OK)
-    return why ? why : "this is no URL";
+    return why ? why : "this is not a URL";
   bool plain = strcmp(part, "http") == 0;
   if (!plain && strcmp(part, "https") != 0)
     why = "only http:// and https:// are known";

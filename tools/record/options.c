@@ -62,7 +62,7 @@ static const char *options_check_report(const struct ljp_record_plan *plan)
            "type 'ljprof report'";
 #ifdef LJP_NO_ANALYZER
   return "--report needs the analyzer, without which this ljprof was built: "
-         "record a file (-o FILE), and copy it to a machine with a whole "
+         "record a file (-o FILE), and copy it to a machine with a full "
          "ljprof";
 #else
   if (plan->set.value[LJP_SETTING_DURATION])

@@ -44,7 +44,7 @@ int ljp_record_find_store(struct ljp_record_plan *plan)
     return stored_refuse(path, errno);
   if (!S_ISDIR(st.st_mode)) {
     ljp_command_error("record",
-                      "%s is no folder: --ring, --continuous and --service "
+                      "%s is not a folder: --ring, --continuous and --service "
                       "write files of many processes into a folder (-o DIR)",
                       path);
     return LJP_EXIT_FAILED;

@@ -16,9 +16,9 @@
 static const char help[] =
     "Usage: ljprof embed [-o OUT [--force]] FILE\n"
     "Looks up the names of all machine code in a profile (functions, inlined\n"
-    "functions, source lines) and stores them in the file. It then reads the "
-    "same\n"
-    "on a machine that has other programs and libraries.\n"
+    "functions, source lines) and stores them in the file. The file then reads "
+    "the\n"
+    "same on a machine that has other programs and libraries.\n"
     "\n"
     "  -o OUT    write to OUT ('-': standard output). Without -o, FILE is "
     "replaced\n"

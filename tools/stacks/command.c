@@ -10,12 +10,11 @@
 
 static const char stacks_help[] =
     "Usage: ljprof dump-stacks -p PID [OPTION]...\n"
-    "Shows what the running program PID is doing now: the stack of each "
-    "thread, "
-    "with\n"
-    "Lua and C, and the stack of each suspended coroutine. The program may "
-    "hang.\n"
-    "A thread that runs is stopped for some 0.1 ms; no other is.\n"
+    "Shows what the running program PID is doing now, even if it hangs: the "
+    "stack of\n"
+    "each thread, with Lua and C, and the stack of each suspended coroutine. A "
+    "thread\n"
+    "that runs is stopped for some 0.1 ms; no other is.\n"
     "\n"
     "  -p, --pid PID  the program: its number (see ljprof list), or the path "
     "of the\n"
@@ -26,9 +25,9 @@ static const char stacks_help[] =
     "  --json         print JSON\n"
     "  --help         show this help\n"
     "\n"
-    "If the program cannot be joined because it hangs in malloc(), its machine "
-    "code is\n"
-    "shown.\n"
+    "If the program cannot be joined because it hangs in malloc(), only its "
+    "machine\n"
+    "code is shown.\n"
     "\n"
     "Exit code: 0 success, 1 the program cannot be joined, 2 wrong usage.\n";
 
