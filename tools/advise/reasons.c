@@ -59,7 +59,7 @@ const struct advise_reason ljp_advise_reasons[] = {
   {"missing metamethod", "missing-metamethod", 2,
    "give the object the metamethod, or check the type before the operation"},
   {"looping index lookup", "looping-index", 2,
-   "make the chain of __index shorter; it may be a circle"},
+   "make the chain of __index shorter; it may be circular"},
   {"NYI: mixed sparse/dense table", "mixed-table", 2,
    "keep lists and named fields in different tables, and lists without holes"},
   {"symbol not in cache", "symbol-not-in-cache", 1,
@@ -80,7 +80,7 @@ const struct advise_reason ljp_advise_reasons[] = {
    "raise jit.opt.start(\"maxmcode=81920\"), or free address space near the "
    "library"},
   {"machine code too long", "machine-code-too-long", 2,
-   "divide the loop, or raise jit.opt.start(\"sizemcode=128\")"},
+   "divide the loop, or raise jit.opt.start(\"sizemcode=256\")"},
   {"hit mcode limit", "mcode-limit", 2,
    "nothing: LuaJIT continues in new memory"},
   {"too many spill slots", "too-many-spills", 2,

@@ -5,8 +5,8 @@
 const ABOUT_TABS = {
   'gc-cost': 'CPU time of the garbage collector, by what allocated the memory ' +
     'that it marks and sweeps',
-  retained: 'What keeps how much memory alive, in the heap snapshot: what stands ' +
-    'on a box would go with it',
+  retained: 'What keeps how much memory alive, in the heap snapshot: if a box ' +
+    'went, all that stands on it would go, too',
   references: 'What holds the objects of the heap snapshot: the shortest way from ' +
     'a root to each, ways of the same kind merged',
 };
