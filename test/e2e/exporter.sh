@@ -113,6 +113,30 @@ for name in $names; do
     "before.$name" now || fail "$name went down: $(cat "before.$name" now)"
 done
 ok "no counter went down when files were removed"
+# The file that is being written may go before it is read again.
+newest() { find store -name "*-$alive.ljp" | sort | tail -n 1; }
+grows() { # The newest file has more than its head.
+  file=$(newest)
+  head=$(wc -c < "$file")
+  for _ in 1 2 3 4 5 6 7 8; do
+    sleep 0.02
+    [ "$(wc -c < "$file")" -lt $((head + 400)) ] || return 0
+  done
+  return 1
+}
+until grows; do :; done
+kill -STOP "$alive"
+"$ljprof" exporter --textfile m.prom store
+for name in $names; do figure "$name" > "before.$name"; done
+rm store/*-"$alive.ljp"
+"$ljprof" exporter --textfile m.prom store
+for name in $names; do
+  same "$name without its file" "$(cat "before.$name")" "$(figure "$name")"
+done
+kill -CONT "$alive"
+ok "what a file said that has gone stays"
+while [ "$(find store -name "*-$alive.ljp" | wc -l)" -lt 2 ]; do sleep 0.05; done
+
 # Run again with nothing new, a counter of what has ended is the same.
 grep "_total{.*" m.prom | grep -v "pid=\"$alive\"" > ended.1
 "$ljprof" exporter --textfile m.prom store

@@ -132,7 +132,12 @@ ok "Ctrl-C, sampled, beside CPU samples"
 
 # -- File segments. ----------------------------------------------------------------------
 record parts.ljp --memory --every --snapshot-every 0.3 --rotate-seconds 0.5
-eventually "three segments" [ -e parts.ljp.s3 ]
+ended() { # So many snapshots in the segments.
+  [ -e parts.ljp.s3 ] && [ "$(for part in parts.ljp parts.ljp.s*; do
+    "$ljprof" dump "$part" 2> /dev/null
+  done | grep -c '^  heap-end ')" -ge "$1" ]
+}
+eventually "three segments, three snapshots" ended 3
 kill -INT $client
 wait $client || fail "segments: $(cat record.txt)"
 "$ljprof" merge -o merged.ljp parts.ljp parts.ljp.s* 2> merge.txt ||

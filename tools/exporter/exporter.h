@@ -6,7 +6,8 @@
 ** thread.
 **
 ** Counters must never go down, but files go when a store is pruned. So the sums
-** of files that are complete are kept: each is read once.
+** of files that are complete are kept: each is read once. Those up to the file that is
+** being written are kept beside them, in case this file has gone before it is read again.
 */
 #ifndef LJP_TOOLS_EXPORTER_H
 #define LJP_TOOLS_EXPORTER_H
@@ -48,6 +49,8 @@ struct ljp_exporter_session {
   char service[LJP_STORE_SERVICE_BYTES];
   struct ljp_exporter_sums done; /* Of segments that are complete. */
   struct ljp_exporter_sums now;  /* With the one that is being written. */
+  struct ljp_exporter_sums part; /* `now` when that one was read last ... */
+  uint64_t part_from;            /* ... and its first block, plus 1; 0: none. */
   bool here;                     /* The store has a segment of it. */
   bool shown;
 };

@@ -63,6 +63,18 @@ static uint64_t sessions_written_s(const struct ljp_store *store,
              : (uint64_t)st.st_mtim.tv_sec;
 }
 
+/* The file that was being written at the last look has gone unless it is the next
+** segment: then what it said then remains. */
+static void sessions_keep_part(struct ljp_exporter_session *s,
+                               const struct ljp_segment *next)
+{
+  if (s->part_from <= s->done.next_seq ||
+      (next && next->first_seq < s->part_from))
+    return;
+  s->done = s->part;
+  s->part_from = 0;
+}
+
 /* One segment; the store has them in their order. */
 static void sessions_take(struct ljp_exporter *e,
                           const struct ljp_segment *segment, uint64_t now_s)
@@ -70,6 +82,7 @@ static void sessions_take(struct ljp_exporter *e,
   struct ljp_exporter_session *s = ljp_exporter_session(e, segment->stream);
   if (!s)
     return;
+  sessions_keep_part(s, segment);
   if (!s->here)
     s->now = s->done;
   s->here = true;
@@ -90,8 +103,12 @@ static void sessions_take(struct ljp_exporter *e,
   if (!ljp_exporter_read(&e->store, segment, &sums))
     return;
   s->now = sums;
-  if (!segment->open)
+  if (segment->open) {
+    s->part = sums;
+    s->part_from = segment->first_seq + 1;
+  } else {
     s->done = sums;
+  }
 }
 
 int ljp_exporter_look(struct ljp_exporter *e)
@@ -112,12 +129,12 @@ int ljp_exporter_look(struct ljp_exporter *e)
   size_t kept = 0;
   for (size_t i = 0; i < e->count; i++) {
     struct ljp_exporter_session *s = e->sessions[i];
-    if (!s->here && !s->ended_s) { /* Its files have gone since. */
-      s->ended_s = now_s;
+    if (!s->here) {
+      if (!s->ended_s) /* Its files have gone since. */
+        s->ended_s = now_s;
+      sessions_keep_part(s, NULL);
       s->now = s->done;
     }
-    if (!s->here)
-      s->now = s->done;
     s->shown =
         *s->service && (!s->ended_s || s->ended_s + e->recent_s >= now_s);
     if (s->here || s->shown)

@@ -17,15 +17,45 @@ static const char *const state_sums[] = {
 #undef LJP_X
 };
 
+/* Before each word of the sums up to the file that was being written. */
+static const char state_part[] = "part.";
+
 static void state_put(struct ljp_print *out, const char *word, uint64_t n)
 {
   if (n)
     ljp_print_format(out, " %s %" PRIu64, word, n);
 }
 
+/* prefix: of each word. */
+static void state_put_sums(struct ljp_print *out, const char *prefix,
+                           const struct ljp_exporter_sums *sums)
+{
+  char word[64];
+  const struct {
+    const char *word;
+    uint64_t n;
+  } counts[] = {{"next", sums->next_seq},
+                {"samples", sums->samples},
+                {"memory_events", sums->memory_events},
+                {"heap_bytes", sums->heap_bytes},
+                {"vms", sums->vms},
+                {"interval_ns", sums->interval_ns}};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    snprintf(word, sizeof word, "%s%s", prefix, counts[i].word);
+    state_put(out, word, counts[i].n);
+  }
+  for (int k = 0; k < LJP_SUM_COUNT; k++) {
+    snprintf(word, sizeof word, "%s%s", prefix, state_sums[k]);
+    state_put(out, word, sums->sum[k]);
+  }
+  for (int k = 0; k < LJP_LOSS_COUNT; k++) {
+    snprintf(word, sizeof word, "%slost.%d", prefix, k);
+    state_put(out, word, sums->lost[k]);
+  }
+}
+
 void ljp_exporter_put_state(const struct ljp_exporter *e, struct ljp_print *out)
 {
-  char word[32];
   ljp_print_format(out, "%s\n", state_head);
   for (size_t i = 0; i < e->count; i++) {
     const struct ljp_exporter_session *s = e->sessions[i];
@@ -34,17 +64,10 @@ void ljp_exporter_put_state(const struct ljp_exporter *e, struct ljp_print *out)
     state_put(out, "pid", s->pid);
     state_put(out, "start", s->start_s);
     state_put(out, "ended", s->ended_s);
-    state_put(out, "next", s->done.next_seq);
-    state_put(out, "samples", s->done.samples);
-    state_put(out, "memory_events", s->done.memory_events);
-    state_put(out, "heap_bytes", s->done.heap_bytes);
-    state_put(out, "vms", s->done.vms);
-    state_put(out, "interval_ns", s->done.interval_ns);
-    for (int k = 0; k < LJP_SUM_COUNT; k++)
-      state_put(out, state_sums[k], s->done.sum[k]);
-    for (int k = 0; k < LJP_LOSS_COUNT; k++) {
-      snprintf(word, sizeof word, "lost.%d", k);
-      state_put(out, word, s->done.lost[k]);
+    state_put_sums(out, "", &s->done);
+    if (s->part_from) {
+      state_put(out, "part_from", s->part_from);
+      state_put_sums(out, state_part, &s->part);
     }
     ljp_print_str(out, "\n");
   }
@@ -63,16 +86,12 @@ static bool state_number(const char *text, uint64_t *n)
 }
 
 /* Where the number of this word belongs; NULL: nowhere. */
-static uint64_t *state_place(struct ljp_exporter_session *s, const char *word)
+static uint64_t *state_sums_place(struct ljp_exporter_sums *d, const char *word)
 {
-  struct ljp_exporter_sums *d = &s->done;
   const struct {
     const char *word;
     uint64_t *place;
-  } places[] = {{"pid", &s->pid},
-                {"start", &s->start_s},
-                {"ended", &s->ended_s},
-                {"next", &d->next_seq},
+  } places[] = {{"next", &d->next_seq},
                 {"samples", &d->samples},
                 {"memory_events", &d->memory_events},
                 {"heap_bytes", &d->heap_bytes},
@@ -89,6 +108,22 @@ static uint64_t *state_place(struct ljp_exporter_session *s, const char *word)
                  reason < LJP_LOSS_COUNT
              ? &d->lost[reason]
              : NULL;
+}
+
+static uint64_t *state_place(struct ljp_exporter_session *s, const char *word)
+{
+  const size_t part = sizeof state_part - 1;
+  if (strcmp(word, "pid") == 0)
+    return &s->pid;
+  if (strcmp(word, "start") == 0)
+    return &s->start_s;
+  if (strcmp(word, "ended") == 0)
+    return &s->ended_s;
+  if (strcmp(word, "part_from") == 0)
+    return &s->part_from;
+  return strncmp(word, state_part, part) == 0
+             ? state_sums_place(&s->part, word + part)
+             : state_sums_place(&s->done, word);
 }
 
 static bool state_line(struct ljp_exporter *e, char *line)
