@@ -175,8 +175,8 @@ static void a_balance_that_is_off_is_told(void **state)
        "21.0 ms of the 1.000 s of CPU time that the process used are neither "
        "sampled nor explained"},
       {1000000000, 1021000000,
-       "the process used 1.000 s of CPU time, 21.0 ms less than the file tells "
-       "of"},
+       "the process used 1.000 s of CPU time, 21.0 ms less than the file "
+       "accounts for"},
       {1000000000, 980000001, NULL},
       {2000000000, 1961000000, NULL},
       {10000000, 1, NULL},
