@@ -7,7 +7,9 @@
 
 #include "tools/heap/gather.h"
 
-enum { MOST = 16 }; /* Rows for which others are looked for. */
+/* What no file can exceed: rows for which others are looked for, others of each,
+** and steps of a path. */
+enum { MOST = 16, MOST_OTHERS = 1000, MOST_STEPS = 10000 };
 
 struct others_row {
   struct ljp_heap_gatherer *row;
@@ -15,7 +17,7 @@ struct others_row {
   ** rest. */
   uint32_t objects[2], seen[2], examples[2];
   uint32_t example;
-  uint32_t best_steps;
+  uint32_t others, best_steps;
 };
 
 struct others {
@@ -74,13 +76,14 @@ static void others_examples(struct others *o)
   }
 }
 
-/* The steps from a root; UINT32_MAX: the way leads over the row or its example. */
+/* The steps from a root; UINT32_MAX: too many, or the way leads over the row or its
+** example. */
 static uint32_t others_steps(const struct ljp_graph *g, uint32_t node,
                              const struct others_row *r)
 {
   uint32_t steps = 0;
   for (; node; node = g->holder[node], steps++)
-    if (node == r->row->node || node == r->example)
+    if (node == r->row->node || node == r->example || steps == MOST_STEPS)
       return UINT32_MAX;
   return steps;
 }
@@ -89,8 +92,10 @@ static void others_look_at(struct others *o, uint32_t from, uint32_t target)
 {
   for (uint32_t i = 0; i < o->count; i++) {
     struct others_row *r = &o->rows[i];
-    uint32_t steps =
-        r->example == target ? others_steps(o->g, from, r) : UINT32_MAX;
+    if (r->example != target || r->others == MOST_OTHERS)
+      continue;
+    r->others++;
+    uint32_t steps = others_steps(o->g, from, r);
     if (steps < r->best_steps) {
       r->best_steps = steps;
       r->row->other = from;

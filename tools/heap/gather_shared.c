@@ -10,7 +10,10 @@
 #include "parsers/heap/dominators.h"
 #include "tools/heap/gather.h"
 
-enum { MANY = 64 }; /* One that has more than 1 / MANY is not small. */
+enum {
+  MANY = 64, /* One that has more than 1 / MANY is not small. */
+  KNOWN = 64 /* Steps up in which one that holds the same is looked for. */
+};
 
 static uint64_t shared_own(const struct ljp_heap_weights *w, uint32_t node)
 {
@@ -78,10 +81,10 @@ static bool shared_is_known(const struct ljp_heap_weights *w,
                             const struct ljp_heap_gatherers *f,
                             const struct shared_sums *s, uint32_t node)
 {
-  uint32_t up = w->g->dominator[node];
-  for (; up && !shared_is_root(w->g, up) &&
+  uint32_t up = w->g->dominator[node], steps = 0;
+  for (; up && !shared_is_root(w->g, up) && steps < KNOWN &&
          w->bytes[up] / 4 * 3 <= s->bytes[node];
-       up = w->g->dominator[up])
+       up = w->g->dominator[up], steps++)
     for (uint32_t i = 0; i < f->count; i++)
       if (f->list[i].node == up && f->list[i].bytes >= s->bytes[node] / 4 * 3)
         return true;
