@@ -6,11 +6,13 @@
 **   wedges        as wedged, once there is a file "wedge"
 **   vfork         the only thread waits for a child of vfork()
 **   nproc         it may make no thread more (as root: as user 65534)
+**   container     all threads are in a sandbox that lets some calls fail
 **   sandbox       a thread runs Lua in a sandbox, which ends the program for
 **                 most system calls; the other one waits
 **   tracer TID    traces that thread, as a debugger does that has not stopped it
 ** malloc() is that of libc, behind a lock.
 */
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
@@ -202,6 +204,37 @@ static void run_sandboxed(void)
   fflush(stdout);
 }
 
+/* What containers do: some calls fail, and programs of another machine end. */
+static void enter_container(void)
+{
+  static const int calls[] = {SYS_perf_event_open, SYS_ptrace, SYS_keyctl,
+                              SYS_userfaultfd, SYS_bpf};
+  enum { CALLS = sizeof calls / sizeof *calls };
+  struct sock_filter code[6 + 2 * CALLS] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+  struct sock_fprog filter = {4, code};
+  for (int i = 0; i < CALLS; i++) {
+    code[filter.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+                                                      (unsigned)calls[i], 0, 1);
+    code[filter.len++] =
+        (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1);
+  }
+  code[filter.len++] =
+      (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+        !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+}
+
+static void *work_in_container(void *unused)
+{
+  lua_State *L = new_vm();
+  run(L, "while true do local t = {tostring(os)} end");
+  return unused;
+}
+
 static int trace(const char *thread)
 {
   pid_t tid = (pid_t)atol(thread);
@@ -222,6 +255,8 @@ int main(int argc, char **argv)
   CHECK(argc >= 2 && signal(SIGTERM, on_end) != SIG_ERR);
   if (strcmp(argv[1], "tracer") == 0 && argc == 3)
     return trace(argv[2]);
+  if (strcmp(argv[1], "container") == 0)
+    enter_container();
   new_vm();
   printf("ready\n");
   fflush(stdout);
@@ -236,6 +271,8 @@ int main(int argc, char **argv)
     limit_threads();
   if (strcmp(argv[1], "sandbox") == 0)
     run_sandboxed();
+  if (strcmp(argv[1], "container") == 0)
+    CHECK(!pthread_create(&thread, NULL, work_in_container, NULL));
   wait_for_ever();
   return 0;
 }

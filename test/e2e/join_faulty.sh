@@ -75,6 +75,31 @@ grep -q 'main chunk  *host:1' stacks.txt || fail "$(cat stacks.txt)"
 kill -0 "$host" || fail "the program has ended"
 goes_on "a thread in a sandbox"
 
+# -- A container's filter only lets calls fail. Only root can see that. ----------------
+stuck container ready
+if "$ljprof" status -p "$host" > status.txt 2>&1; then
+  "$ljprof" record -p "$host" --duration 500ms -o contained.ljp 2> record.txt ||
+    fail "$(cat record.txt)"
+  "$ljprof" record -p "$host" --memory --no-cpu --duration 500ms -o memory.ljp \
+    2> record.txt || fail "$(cat record.txt)"
+  "$ljprof" heap -p "$host" --vm 2 -o heap.ljp > heap.txt 2>&1 || fail "$(cat heap.txt)"
+  "$ljprof" dump-stacks -p "$host" > stacks.txt 2>&1 || fail "$(cat stacks.txt)"
+  for file in contained memory heap; do
+    "$ljprof" check $file.ljp > check.txt || fail "$file: $(cat check.txt)"
+  done
+  "$ljprof" report --top 0 contained.ljp > report.txt || fail "$(cat report.txt)"
+  grep -q ' main chunk' report.txt || fail "$(cat report.txt)"
+  if [ "$(id -u)" = 0 ] && setpriv --bounding-set -sys_admin true 2> setpriv.txt; then
+    refuses "a container, and no right to see its filter" 1 \
+      "try sudo, since only root can see whether it does" \
+      setpriv --bounding-set -sys_admin "$ljprof" status -p "$host"
+  fi
+else
+  grep -q "try sudo, since only root can see whether it does" status.txt ||
+    fail "a container: $(cat status.txt)"
+fi
+goes_on "a container"
+
 # -- Tracers. ------------------------------------------------------------------------
 begin epoll
 : > tracer.txt

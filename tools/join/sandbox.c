@@ -17,15 +17,14 @@ int ljp_sandbox_refuse(const struct ljp_talk *talk)
   unsigned count = talk->door ? 0 : ljp_proc_threads(talk->pid, tids, THREADS);
   for (unsigned i = 0; i < count; i++) {
     if (!ljp_proc_status(talk->pid, tids[i], &s) || s.seccomp <= 0 ||
-        strchr("ZX", s.state))
+        talk->visit.filters == LJP_FILTERS_HARMLESS || strchr("ZX", s.state))
       continue;
     ljp_command_error(
         talk->command,
         "%s: its thread %d is in a sandbox (seccomp), which may end the "
-        "program "
-        "for what the profiler does: if it does not, start the program with "
+        "program for what the profiler does: %sstart the program with "
         "LJPROF_LISTEN=/PATH, and type '-p /PATH'",
-        talk->name, (int)tids[i]);
+        talk->name, (int)tids[i], ljp_filters_hint(talk->visit.filters));
     return LJP_EXIT_FAILED;
   }
   return -1;

@@ -172,10 +172,10 @@ static int visit_order(const struct ljp_visitor *v, pid_t tid,
       strchr("ZXT", s.state) || s.seccomp == 1 ||
       (s.state == 't' && s.tracer != getpid()))
     return -1; /* Traced by this process, it has a signal, and goes on. */
-  if (s.seccomp) {
+  if (s.seccomp)
     ++*filtered;
+  if (s.seccomp && v->visit->filters != LJP_FILTERS_HARMLESS)
     return -1;
-  }
   *ns_tid = s.ns_pid;
   long call = ljp_proc_call(v->pid, tid, NULL);
   return (s.state == 'D'              ? 80
@@ -221,6 +221,39 @@ static bool visit_try(struct ljp_visitor *v, const struct choice *choice,
   return false;
 }
 
+/* Stops a thread for a moment, to read its filters. One that has ended has none. */
+static enum ljp_filters visit_filters_of(const struct ljp_visitor *v, pid_t tid)
+{
+  enum ljp_stop stop = tid == v->pid ? LJP_STOP_GOOD : ljp_stop_seize(tid);
+  if (stop == LJP_STOP_GOOD)
+    stop = ljp_stop_thread(tid);
+  if (stop == LJP_STOP_HALTED)
+    ptrace(PTRACE_LISTEN, tid, NULL, NULL);
+  if (stop != LJP_STOP_GOOD)
+    return stop == LJP_STOP_GONE ? LJP_FILTERS_HARMLESS : LJP_FILTERS_HARMFUL;
+  ljp_filters_read(tid);
+  if (tid == v->pid)
+    ljp_stop_resume(tid);
+  else
+    ljp_stop_release(tid);
+  return ljp_filters_judge();
+}
+
+/* Before any thread is chosen: all that have filters. */
+static void visit_look_at_filters(struct ljp_visitor *v)
+{
+  pid_t tids[THREADS];
+  struct ljp_proc_status s;
+  unsigned count = ljp_proc_threads(v->pid, tids, THREADS);
+  v->visit->filters =
+      count < THREADS ? LJP_FILTERS_HARMLESS : LJP_FILTERS_HARMFUL;
+  for (unsigned i = 0; i < count && v->visit->filters == LJP_FILTERS_HARMLESS;
+       i++)
+    if (ljp_proc_status(v->pid, tids[i], &s) && s.seccomp > 0 &&
+        !strchr("ZX", s.state))
+      v->visit->filters = visit_filters_of(v, tids[i]);
+}
+
 /* On a busy machine a stop takes long, so few of them fit into ten seconds: then
 ** there are more seconds. */
 static bool visit_has_patience(const struct ljp_visitor *v, uint64_t began)
@@ -259,9 +292,9 @@ static bool visit_choose(struct ljp_visitor *v)
       return VISIT_REFUSE(v,
                           "process %d: all its threads are in a sandbox "
                           "(seccomp), which may end the program for what the "
-                          "profiler does: if it does not, start the program "
+                          "profiler does: %sstart the program "
                           "with LJPROF_LISTEN=/PATH, and type '-p /PATH'",
-                          (int)v->pid);
+                          (int)v->pid, ljp_filters_hint(v->visit->filters));
     ljp_stop_serve();
     usleep(pause);
     /* A thread that works is met at another place each time. */
@@ -312,8 +345,10 @@ static void visit_run(struct ljp_visitor *v)
     return;
   }
   v->ns_pid = status.ns_pid;
-  v->visit->good = visit_lock(v) && visit_await_others(v) && visit_choose(v) &&
-                   visit_await_entry(v);
+  v->visit->good = visit_lock(v) && visit_await_others(v);
+  if (v->visit->good)
+    visit_look_at_filters(v);
+  v->visit->good = v->visit->good && visit_choose(v) && visit_await_entry(v);
   ljp_stop_settle();
 }
 

@@ -9,6 +9,7 @@
 #ifndef LJP_TOOLS_VISIT_H
 #define LJP_TOOLS_VISIT_H
 
+#include "tools/join/filter.h"
 #include "tools/join/find.h"
 
 struct ljp_visit {
@@ -18,7 +19,8 @@ struct ljp_visit {
   uint64_t held_ns;  /* threads that could not be used were stopped, in all */
   uint64_t stops; /* how often a thread was stopped until one could be used */
   pid_t tid;      /* the thread that was chosen */
-  char why[800];  /* if it is not good */
+  enum ljp_filters filters; /* of the threads that have any */
+  char why[800];            /* if it is not good */
 };
 
 /* The process has been examined (examine.h), after its memory was opened. */
