@@ -95,8 +95,12 @@ bool ljp_recording_failed(bool running)
   struct ljp_memprof_status memory;
   ljp_sysprof_status(&cpu);
   ljp_memprof_status(&memory);
-  return (strcmp(cpu.state, "failed") == 0 && (cpu.running || !running)) ||
-         (memory.unwritten && (memory.running || !running));
+  /* A profiler that is no part of it says what became of an earlier session. */
+  unsigned parts = atomic_load(&recording_parts);
+  return (parts & LJP_JOIN_SESSION_CPU && strcmp(cpu.state, "failed") == 0 &&
+          (cpu.running || !running)) ||
+         (parts & LJP_JOIN_SESSION_MEMORY && memory.unwritten &&
+          (memory.running || !running));
 }
 
 unsigned ljp_recording_parts(void)
