@@ -224,19 +224,31 @@ static bool visit_try(struct ljp_visitor *v, const struct choice *choice,
 /* Stops a thread for a moment, to read its filters. One that has ended has none. */
 static enum ljp_filters visit_filters_of(const struct ljp_visitor *v, pid_t tid)
 {
-  enum ljp_stop stop = tid == v->pid ? LJP_STOP_GOOD : ljp_stop_seize(tid);
-  if (stop == LJP_STOP_GOOD)
-    stop = ljp_stop_thread(tid);
-  if (stop == LJP_STOP_HALTED)
-    ptrace(PTRACE_LISTEN, tid, NULL, NULL);
-  if (stop != LJP_STOP_GOOD)
-    return stop == LJP_STOP_GONE ? LJP_FILTERS_HARMLESS : LJP_FILTERS_HARMFUL;
-  ljp_filters_read(tid);
-  if (tid == v->pid)
-    ljp_stop_resume(tid);
-  else
-    ljp_stop_release(tid);
-  return ljp_filters_judge();
+  enum { PATIENCE_S = 10, LOOK_US = 200 };
+  uint64_t until = ljp_visit_now() + PATIENCE_S * VISIT_SECOND;
+  for (;;) {
+    /* Refused: this process may trace it since it was late. */
+    enum ljp_stop seized = tid == v->pid ? LJP_STOP_GOOD : ljp_stop_seize(tid);
+    enum ljp_stop stop =
+        seized == LJP_STOP_GONE ? seized : ljp_stop_thread(tid);
+    if (stop == LJP_STOP_GONE)
+      return seized == LJP_STOP_REFUSED ? LJP_FILTERS_HARMFUL
+                                        : LJP_FILTERS_HARMLESS;
+    if (stop != LJP_STOP_LATE)
+      ljp_filters_read(tid);
+    if (stop == LJP_STOP_HALTED)
+      ptrace(PTRACE_LISTEN, tid, NULL, NULL);
+    else if (stop == LJP_STOP_GOOD && tid == v->pid)
+      ljp_stop_resume(tid);
+    else if (stop == LJP_STOP_GOOD)
+      ljp_stop_release(tid);
+    if (stop != LJP_STOP_LATE)
+      return ljp_filters_judge();
+    if (ljp_visit_now() > until)
+      return LJP_FILTERS_HARMFUL;
+    ljp_stop_serve();
+    usleep(LOOK_US);
+  }
 }
 
 /* Before any thread is chosen: all that have filters. */
