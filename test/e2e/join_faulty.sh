@@ -65,7 +65,7 @@ host=
 stuck sandbox
 for command in "record -o old.ljp" "record --memory --no-cpu -o old.ljp" heap \
   "jitdump -o ."; do
-  # shellcheck disable=SC2086 # words
+  # shellcheck disable=SC2046,SC2086 # words
   refuses "a thread in a sandbox: $command" 1 "is in a sandbox (seccomp), which may end" \
     timeout 60 "$ljprof" ${command%% *} -p "$host" $(echo "$command " | cut -d' ' -f2-)
 done
