@@ -37,6 +37,8 @@ def add_pprof(data, value, wanted, sums):
     for place in map(fields, profile.get(4, [])):
         line = place.get(4)
         leaf[one(place, 1)] = functions[one(fields(line[0]), 1)] if line else "?"
+    if value and value not in types:
+        return
     at = types.index(value) if value else 0
     for sample in map(fields, profile.get(2, [])):
         labels = {strings[one(p, 1)] + "=" + strings[one(p, 2)]

@@ -2,7 +2,8 @@
 # defines two functions: config() writes the configuration for $port with
 # nginx_config, and answers() succeeds when the server answers.
 # shellcheck shell=sh
-. "$(dirname "$0")/lib.sh"
+# shellcheck source=test/hosts/lib.sh
+. "$(dirname "$0")/../hosts/lib.sh"
 
 mkdir "$tmp/logs" "$tmp/body"
 
