@@ -20,6 +20,7 @@ refuses "two prefixes" 2 "install takes one folder, and there is '/b' too" \
 # Fetching, on a machine without archives or with one that does not answer.
 refuses "a base not in the table" any "no LuaJIT base is called 'puc'" \
   "$scripts/fetch-luajit" puc "$SCRATCH/none"
+"$scripts/fetch-luajit" luajit2 "$cache" > fetched.txt 2>&1 || fail "$(cat fetched.txt)"
 mkdir damaged
 for f in "$cache"/luajit2_*; do cp "$f" damaged/; done
 printf x >> damaged/luajit2_2.1-20230119.orig.tar.xz
