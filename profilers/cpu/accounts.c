@@ -42,9 +42,9 @@ static void accounts_tell(uint64_t ns, bool end)
     g->told_ns = ns;
 }
 
-void ljp_accounts_round(void)
+void ljp_accounts_round(bool all)
 {
-  accounts_tell(ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns, false);
+  accounts_tell(ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns, all);
 }
 
 /* Threads go on when their samplers have been dropped. With hundreds of them the

@@ -70,8 +70,9 @@ uint64_t ljp_sysprof_first_look(void);
 
 /* accounts.c: the session begins. */
 void ljp_accounts_begin(void);
-/* In each round of the writer. */
-void ljp_accounts_round(void);
+/* In each round of the writer, and (all) before the last times of threads are told:
+** a file that ends in between must not account for more CPU time than it has. */
+void ljp_accounts_round(bool all);
 /* All threads have been dropped: what is left is told. end_ns: CPU time of the
 ** process when the session began to end. */
 void ljp_accounts_end(uint64_t end_ns);

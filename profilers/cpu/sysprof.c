@@ -62,7 +62,7 @@ static void sysprof_round(void *ctx)
     ljp_vms_update(g->session);
     g->writer_cpu_ns =
         ljp_clock_of(CLOCK_THREAD_CPUTIME_ID) + ljp_watch_cpu_ns();
-    ljp_accounts_round();
+    ljp_accounts_round(false);
     ljp_sysprof_check_signals();
     g->writer_tid = gettid();
     ljp_threads_scan(LJP_THREAD_NEW);

@@ -263,6 +263,7 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
 
 void ljp_threads_drop_all(enum ljp_unsampled why, bool stay)
 {
+  ljp_accounts_round(true);
   LJP_FOR_EACH_SAMPLER(s)
   if (s->source->end)
     s->source->end(s);
