@@ -164,12 +164,16 @@ struct ljp_profile_memory {
   /* Live, and allocated after the mark options.since. */
   uint64_t recent_objects, recent_bytes;
   /* Bit n: of what is live and old, something was allocated in the n-th 64th
-  ** of the session. */
+  ** of the session. See LJP_PROFILE_GROWS. */
   uint64_t slices;
   /* Sums over blocks times the collections that they outlived; and the part of
   ** the collector's time (options.gc_cost). */
   uint64_t marked_objects, marked_bytes, gc_ns;
 };
+
+/* Memory kept growing if at least this many of its slices are set. What a
+** program loads at its start falls into one or two. */
+#define LJP_PROFILE_GROWS 8
 
 /* The errors of the members of struct ljp_profile_memory with these names. */
 #define LJP_ESTIMATES_LIST(_)                                                  \

@@ -23,6 +23,18 @@ export class Model {
     return out;
   }
 
+  // The line of Lua for which a node counts, as text; '': none.
+  place(node) {
+    const {parent, frame, line, frames} = this.raw;
+    for (let i = node; i > 0; i = parent[i]) {
+      const {kind, name, file, line: defined} = frames[frame[i]];
+      if (kind === 10) break;
+      if (kind >= 1 && kind <= 3 && line[i])
+        return `${name} ${file}:${line[i]} (${defined})`;
+    }
+    return '';
+  }
+
   label(f) {
     const {name, file, line} = this.raw.frames[f];
     return file ? `${name} ${file}:${line}` : name;

@@ -233,6 +233,32 @@ test('details show lines, callers and callees of a function', async () => {
   assert.equal(await page.locator('#details').isVisible(), false);
 });
 
+test('the place with most leaks of those that kept growing is shown', async () => {
+  const leaks = new Model(raw, 2);
+  const {node, weight, slices} = leaks.rows;
+  const places = new Map();
+  node.forEach((n, i) => {
+    const name = leaks.place(n);
+    const p = places.get(name) || {name, bytes: 0, parts: new Set()};
+    p.bytes += weight[i];
+    for (const x of slices[i]) p.parts.add(x);
+    places.set(name, p);
+  });
+  const most = [...places.values()].filter(({name}) => name)
+    .sort((a, b) => b.bytes - a.bytes);
+  const grow = most.filter((p) => p.parts.size >= 8);
+  assert.ok(grow.length && most[0].parts.size < 8, 'the largest does not grow');
+  assert.ok(grow[0].bytes >= 0.05 * sum(leaks.stacks()));
+  const shown = await page.evaluate(() => globalThis.ljprof.placesElsewhere()
+    .map(([v, {f, line, value}]) => [v.id, f, line, value]));
+  const [, f, line, value] = shown.find(([id]) => id === 'leaks');
+  const {name, file, line: defined} = raw.frames[f];
+  assert.equal(`${name} ${file}:${line} (${defined})`, grow[0].name);
+  assert.equal(value, grow[0].bytes);
+  assert.equal(await page.locator('#places div', {hasText: 'Kept growing'})
+    .locator('span').textContent(), `${name} ${file.replace(/.*\//, '')}:${line}`);
+});
+
 test('the tooltip names what is under the pointer and stays on the screen',
   async () => {
     const box = await widest(7);

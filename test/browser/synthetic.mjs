@@ -95,6 +95,20 @@ function makeRows(large, n, heavy, leaves, contexts, raw) {
     ctx: column(ctx), weight: column(weight), last: t};
 }
 
+// Leaks: rows without times. Each fourth node has as many slices of the session as
+// what kept growing, the others have one less.
+function makeLeaks(rows, raw) {
+  const {node} = raw[raw.length - 1];
+  const of = Array.from(node, (n) =>
+    Array.from({length: n % 4 ? 7 : 8}, (_, i) => (n * 7 + i * 13) % 64));
+  raw[raw.length - 1].slices = of;
+  const half = (list, from) => list.filter((i) => i >= from && i < from + 32)
+    .reduce((sum, i) => sum + 2 ** (i - from), 0);
+  return {id: 'leaks', name: 'Leaks', unit: 'bytes', counts: 'objects',
+    untimed: true, ...rows, grows: 8,
+    slices: column(of.flatMap((list) => [half(list, 0), half(list, 32)]))};
+}
+
 // The size of a heap over time, and the collections that make it smaller.
 function makeHeap(ticks) {
   const time = [], value = [], start = [], length = [], phase = [];
@@ -157,8 +171,7 @@ export function make(size) {
     views: [
       {id: 'cpu', name: 'CPU', unit: 'ns', counts: 'samples', ...cpu},
       {id: 'alloc', name: 'Allocations', unit: 'bytes', counts: 'objects', ...alloc},
-      {id: 'leaks', name: 'Leaks', unit: 'bytes', counts: 'objects', untimed: true,
-        ...rows(500, true)},
+      makeLeaks(makeRows(large, 500, true, leaves.slice(0, 24), contexts, raw), raw),
     ],
     ...heap,
     marks: [[2000, 'deploy <script>alert(1)</script>']],

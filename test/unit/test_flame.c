@@ -50,6 +50,7 @@ static void a_page_holds_what_the_profile_counts(void **state)
       "every-record.ljp", "every-record-zstd.ljp", "killed.ljp",
       "rotated.ljp",      "small-table.ljp",       "vm-closed.ljp"};
   (void)state;
+  uint64_t some_slices = 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct ljp_profile *p = load(names[i]);
     assert_int_equal(ljp_page_init(&page), LJP_OK);
@@ -60,14 +61,19 @@ static void a_page_holds_what_the_profile_counts(void **state)
     assert_int_equal(sum(LJP_PAGE_VIEW_CPU, true), p->totals.cpu_ns);
     assert_int_equal(sum(LJP_PAGE_VIEW_WALL, false), p->totals.wall_samples);
     assert_int_equal(sum(LJP_PAGE_VIEW_WALL, true), p->totals.wall_ns);
-    uint64_t bytes = 0, live = 0, old = 0;
+    uint64_t bytes = 0, live = 0, old = 0, slices = 0, shown = 0;
     for (uint32_t r = 0; r < p->row_count; r++) {
       const struct ljp_profile_row *row = &p->rows[r];
       if (p->contexts[row->context].kind == LJP_PRODUCER_MEMORY)
         bytes += row->weight;
       live += p->memory[row->memory].live_bytes;
       old += p->memory[row->memory].old_bytes;
+      slices |= p->memory[row->memory].slices;
     }
+    some_slices |= slices;
+    for (size_t n = 0; n < page.slice_count; n++)
+      shown |= page.slices[n];
+    assert_int_equal(shown, slices);
     assert_int_equal(sum(LJP_PAGE_VIEW_ALLOC, true), bytes);
     assert_int_equal(sum(LJP_PAGE_VIEW_LIVE, true), live);
     assert_int_equal(sum(LJP_PAGE_VIEW_LEAK, true), old);
@@ -77,6 +83,7 @@ static void a_page_holds_what_the_profile_counts(void **state)
     ljp_page_fini(&page);
     ljp_profile_free(p);
   }
+  assert_int_not_equal(some_slices, 0);
 }
 
 static void both_views_of_a_page_have_the_rows_of_the_profile(void **state)

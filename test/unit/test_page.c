@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/profile/profile.h"
 #include "test/support/json.h"
 #include "tools/page/column.h"
 #include "tools/page/svg.h"
@@ -226,6 +227,38 @@ static void every_row_is_in_the_page(void **state)
   }
 }
 
+static void leaks_have_the_slices_of_their_nodes(void **state)
+{
+  /* Of the nodes 1 to 3, in each context. */
+  static const uint64_t slices[][2] = {
+      {1, UINT64_C(1) << 63}, {UINT64_MAX, 0}, {0, UINT64_C(0x1fffffff8)}};
+  (void)state;
+  struct ljp_page page;
+  fill(&page, 1);
+  for (uint32_t i = 0; i < 6; i++)
+    ljp_page_leak(&page, 1 + i % 3, i / 3, LJP_OBJECT, 7, slices[i % 3][i / 3]);
+  struct text t = html(&page);
+  char *json = data_of(&t);
+  assert_true(json_valid(json, strlen(json)));
+  char *view = strstr(json, "\"id\":\"leaks\"");
+  assert_non_null(view);
+  assert_non_null(strstr(view, "\"rows\":6,"));
+  assert_non_null(strstr(view, ",\"grows\":8,"));
+  struct numbers node = column_of(view, "node");
+  struct numbers two = column_of(view, "slices");
+  for (unsigned i = 0; i < 6; i++) {
+    const uint64_t *of = slices[next_signed(&node) - 1];
+    uint64_t low = next(&two);
+    assert_int_equal(low | next(&two) << 32, of[0] | of[1]);
+  }
+  /* No other view has any. */
+  assert_null(strstr(strstr(view, "\"slices\":") + 1, "\"slices\":"));
+  *view = '\0';
+  assert_null(strstr(json, "\"slices\":"));
+  free(t.data);
+  ljp_page_fini(&page);
+}
+
 static void equal_frames_nodes_and_contexts_are_stored_once(void **state)
 {
   (void)state;
@@ -431,6 +464,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_come_back_from_a_column),
       cmocka_unit_test(every_row_is_in_the_page),
+      cmocka_unit_test(leaks_have_the_slices_of_their_nodes),
       cmocka_unit_test(equal_frames_nodes_and_contexts_are_stored_once),
       cmocka_unit_test(no_name_can_end_the_data),
       cmocka_unit_test(ticks_grow_when_there_are_too_many_rows),

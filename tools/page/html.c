@@ -159,6 +159,22 @@ static void html_rows(const struct ljp_rows *r, bool objects, bool uncounted,
   ljp_column_end(&column);
 }
 
+/* The slices of each row of leaks, as two numbers. */
+static void html_slices(const struct ljp_page *page, struct ljp_print *out)
+{
+  const struct ljp_rows *r = &page->rows[LJP_PAGE_VIEW_LEAK];
+  struct ljp_column column;
+  ljp_print_format(out, ",\"grows\":%d", LJP_PROFILE_GROWS);
+  ljp_column_begin(&column, out, "slices");
+  for (size_t i = 0; i < r->count; i++) {
+    uint32_t node = r->rows[i].node;
+    uint64_t slices = node < page->slice_count ? page->slices[node] : 0;
+    ljp_column_put(&column, slices & UINT32_MAX);
+    ljp_column_put(&column, slices >> 32);
+  }
+  ljp_column_end(&column);
+}
+
 static void html_views(const struct ljp_page *page, struct ljp_print *out)
 {
   static const struct {
@@ -188,6 +204,8 @@ static void html_views(const struct ljp_page *page, struct ljp_print *out)
     if (memory && !heap && page->estimated)
       ljp_print_str(out, ",\"estimated\":true");
     html_rows(&page->rows[v], memory && !gc, !*all[v].counts, out);
+    if (v == LJP_PAGE_VIEW_LEAK)
+      html_slices(page, out);
     ljp_print_str(out, "}");
     any = true;
   }

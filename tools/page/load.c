@@ -112,8 +112,8 @@ static void load_untimed(struct load *l)
     const struct ljp_profile_row *row = &l->p->rows[i];
     const struct ljp_profile_memory *m = &l->p->memory[row->memory];
     if (row->memory && (m->old_objects || m->old_bytes))
-      ljp_page_row(l->page, LJP_PAGE_VIEW_LEAK, 0, l->stacks.nodes[row->node],
-                   load_context(l, row), m->old_objects, m->old_bytes);
+      ljp_page_leak(l->page, l->stacks.nodes[row->node], load_context(l, row),
+                    m->old_objects, m->old_bytes, m->slices);
     if (row->memory && m->gc_ns)
       ljp_page_row(l->page, LJP_PAGE_VIEW_GC_COST, 0,
                    l->stacks.nodes[row->node], load_context(l, row), 0,

@@ -49,6 +49,7 @@ void ljp_page_fini(struct ljp_page *page)
     ljp_rows_fini(&page->rows[i]);
   free(page->sources);
   free(page->lua_nodes);
+  free(page->slices);
   free(page->frame_index.slots);
   free(page->node_index.slots);
   free(page->context_index.slots);
@@ -281,6 +282,25 @@ void ljp_page_row(struct ljp_page *page, enum ljp_page_view view,
       ljp_rows_add(&page->rows[view], time_ns, node, context, count, weight);
   if (status)
     page->failed = status;
+}
+
+void ljp_page_leak(struct ljp_page *page, uint32_t node, uint32_t context,
+                   uint64_t count, uint64_t weight, uint64_t slices)
+{
+  if (node >= page->slice_count) { /* Room for all nodes that there are. */
+    uint64_t *grown =
+        realloc(page->slices, page->node_count * sizeof *page->slices);
+    if (!grown) {
+      page->failed = LJP_ERR_MEM;
+      return;
+    }
+    memset(grown + page->slice_count, 0,
+           (page->node_count - page->slice_count) * sizeof *grown);
+    page->slices = grown;
+    page->slice_count = page->node_count;
+  }
+  page->slices[node] |= slices;
+  ljp_page_row(page, LJP_PAGE_VIEW_LEAK, 0, node, context, count, weight);
 }
 
 /* Keeps the lowest and the highest of each four points, in order. */

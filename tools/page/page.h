@@ -142,7 +142,11 @@ struct ljp_page {
   /* By node: the node where its rows count in the Lua view. NULL: the page has
   ** one view only. */
   uint32_t *lua_nodes;
-  size_t lua_count;                /* Nodes beyond count where they are. */
+  size_t lua_count; /* Nodes beyond count where they are. */
+  /* By node, up to slice_count: the slices of the session in which its leaks
+  ** were allocated (see struct ljp_profile_memory). */
+  uint64_t *slices;
+  size_t slice_count;
   struct ljp_page_source *sources; /* Sorted by file and line. */
   size_t source_count;
   struct ljp_rows rows[LJP_PAGE_VIEWS];
@@ -179,6 +183,9 @@ const char *ljp_page_unit(const struct ljp_page *page, enum ljp_page_view view);
 void ljp_page_row(struct ljp_page *page, enum ljp_page_view view,
                   uint64_t time_ns, uint32_t node, uint32_t context,
                   uint64_t count, uint64_t weight);
+/* Adds a row of leaks. */
+void ljp_page_leak(struct ljp_page *page, uint32_t node, uint32_t context,
+                   uint64_t count, uint64_t weight, uint64_t slices);
 void ljp_page_point(struct ljp_page *page, struct ljp_str curve,
                     uint64_t time_ns, uint64_t value);
 void ljp_page_gc(struct ljp_page *page, uint64_t start_ns, uint64_t length_ns,

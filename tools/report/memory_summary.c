@@ -8,14 +8,11 @@
 
 #include "tools/report/report.h"
 
-/* Leaked memory counts as growing if some of it was allocated in at least this
-** many of the 64 parts of the session. What a program loads at its start falls
-** into one or two parts. */
-enum { GROWS_FROM = 8, MARKS_SHOWN = 20 };
+enum { MARKS_SHOWN = 20 };
 
 bool ljp_report_grows(const struct ljp_value *value)
 {
-  return __builtin_popcountll(value->slices) >= GROWS_FROM;
+  return __builtin_popcountll(value->slices) >= LJP_PROFILE_GROWS;
 }
 
 static uint64_t memory_objects(uint64_t objects)

@@ -126,6 +126,8 @@ class Profile {
       group: '', untimed: !!v.untimed, estimated: !!v.estimated,
       heap: v.id === 'retained' || v.id === 'references',
       rows: this.rows(v),
+      grows: v.grows,
+      slices: v.slices && column(v.slices, 2 * v.rows, Uint32Array),
     };
     const sum = (list) => list.reduce((a, b) => a + b, 0);
     // The mean time that a sample stands for.

@@ -6,9 +6,14 @@
 const PLACES = {
   shown: 3,
   least: 0.05,
-  parts: 64, // Of the session. What was allocated in so many of them and leaks,
-  grows: 8, // keeps growing, as in reports.
 };
+
+// How many bits of a number are set.
+function bitsOf(x) {
+  let n = 0;
+  for (; x; x &= x - 1) n++;
+  return n;
+}
 
 Object.assign(App.prototype, {
   // Numbers the places: by node that of its innermost Lua frame + 1.
@@ -54,17 +59,17 @@ Object.assign(App.prototype, {
       () => this.numbered(source.trie)), self);
   },
 
-  // The places whose live memory was allocated throughout the session.
-  growing(numbered, {rows}, node) {
-    const parts = new Map();
+  // The places that kept growing: what leaks there was allocated in enough slices
+  // of the session. Reports have the same rule.
+  growing(numbered, {rows, slices, grows}, node) {
+    const low = new Uint32Array(numbered.list.length + 1);
+    const high = new Uint32Array(numbered.list.length + 1);
     for (let i = 0; i < rows.n; i++) {
-      const place = numbered.at[node[i]];
-      if (!parts.has(place)) parts.set(place, new Set());
-      parts.get(place).add(Math.floor(rows.tick[i] * PLACES.parts /
-        this.profile.ticks));
+      low[numbered.at[node[i]]] |= slices[2 * i];
+      high[numbered.at[node[i]]] |= slices[2 * i + 1];
     }
-    return new Set([...parts].filter(([, set]) => set.size >= PLACES.grows)
-      .map(([place]) => place));
+    return new Set([...low.keys()]
+      .filter((place) => bitsOf(low[place]) + bitsOf(high[place]) >= grows));
   },
 
   // Of the other tabs on memory, in the whole session: [view, place]. What keeps
@@ -78,10 +83,10 @@ Object.assign(App.prototype, {
     const first = (v, only) => this.placesOf(numbered, selfByNode({rows: v.rows,
       trie, node: nodes(v)}, 0, Infinity, null, 'weight'), only)[0];
     const out = {alloc: alloc && first(alloc), live: live && first(live),
-      leaks: leaks && live && !live.untimed && first(leaks,
-        this.growing(numbered, live, nodes(live)))};
-    if (out.leaks && out.leaks.f === out.live.f && out.leaks.line === out.live.line)
-      out.live = null;
+      leaks: leaks && first(leaks, this.growing(numbered, leaks, nodes(leaks)))};
+    const same = out.leaks && out.live && out.leaks.f === out.live.f &&
+      out.leaks.line === out.live.line;
+    if (same) out.live = null;
     return [alloc, live, leaks].map((v) => [v, v && out[v.id]])
       .filter(([, place]) => place);
   },
