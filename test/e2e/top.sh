@@ -296,6 +296,15 @@ pid=$("$ljprof" dump live.ljp | sed -n 's/^ *process pid=\([0-9]*\) .*/\1/p')
 [ -n "$pid" ] || fail "no process: $("$ljprof" dump live.ljp | head -n 5)"
 opens "a file that grows" live.ljp
 sees "it says so" '^still recording, last '
+keys w w w
+sees "w: from the last 10 seconds over 30 and 60 to everything" \
+  '^still recording, all '
+keys w
+sees "w: from everything to the last 5" '^still recording, last '
+keys q
+until_ok "q" hides '\[functions\]'
+opens "the same file" live.ljp
+sees "it says so" '^still recording, last '
 sees "what the program does" ' spin work.lua'
 keys 4
 sees "sites" ' work.lua:5'

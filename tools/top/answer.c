@@ -299,6 +299,7 @@ void ljp_worker_answer(struct ljp_worker *w, struct ljp_top_answer *answer)
   answer_next(w, answer);
   ljp_worker_write(w, &text);
   answer->serial = w->query.serial;
+  answer->seconds = ljp_worker_seconds(w, &w->query);
   answer->records = w->copy.fd >= 0      ? LJP_TOP_RECORDS
                     : w->options->joined ? LJP_TOP_CAN_RECORD
                                          : LJP_TOP_IS_FILE;

@@ -35,13 +35,16 @@ static void keys_view(struct ljp_screen *s, unsigned view)
   keys_ask(s);
 }
 
+/* Shows the next longer span. After everything comes the shortest one. */
 static void keys_seconds(struct ljp_screen *s)
 {
   static const uint32_t spans[] = {5, 10, 30, 60, 0};
-  unsigned n = sizeof spans / sizeof *spans, i = 0;
-  while (i < n && spans[i] != s->query.seconds)
+  uint32_t now =
+      s->query.seconds == LJP_TOP_AUTO ? s->answer.seconds : s->query.seconds;
+  unsigned i = 0;
+  while (now && spans[i] && spans[i] <= now)
     i++;
-  s->query.seconds = spans[i < n ? (i + 1) % n : 0];
+  s->query.seconds = spans[i];
   keys_ask(s);
 }
 

@@ -78,6 +78,7 @@ struct ljp_top_answer {
   uint32_t next_thread; /* After that of the query, with events; 0: none. */
   uint32_t next_vm;
   uint32_t records; /* enum ljp_top_records */
+  uint32_t seconds; /* The span that is shown; 0: everything. */
   uint32_t text_bytes;
   char text[LJP_TOP_TEXT_BYTES];
 };
