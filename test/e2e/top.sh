@@ -82,7 +82,7 @@ sees "states" '^ *[0-9.]* [mu]*s *[0-9.]*%  compiled'
 keys 7
 sees "7: threads" '%  thread 1 ('
 keys 8
-sees "8: VMs" '%  VM 1'
+sees "8: VMs" '%  VM 1$'
 keys 9
 sees "9: labels" '^no labels yet'
 keys Tab
@@ -119,7 +119,7 @@ sees "t: one thread" 'all .*, thread 1'
 keys t
 until_ok "t: all threads" hides ', thread '
 keys v
-sees "v: one VM" 'all .*, VM 1'
+sees "v: one VM" 'all [^,]*, VM 1  ended\.ljp'
 keys v
 until_ok "v: all VMs" hides ', VM 1'
 keys n
