@@ -75,6 +75,8 @@ sees "a site" '[KM]iB/s .* work\.lua:5'
 keys 5
 sees "5: heap" '^    phases .*[ams]'
 sees "the curve's scale" '^ *[0-9.]* [KM]iB .*[#█▁▂▃▄▅▆▇]'
+sees "the letters of phases are explained, to the end" \
+  '^m mark, a atomic, .*, x closed; [0-9][0-9]* cycles$'
 sees "the VM's heap" 'VM 1$'
 keys 6
 sees "6: traces" '^traces compiled [0-9.]*/s  aborted [0-9.]*/s'

@@ -159,8 +159,8 @@ void ljp_top_heap(struct ljp_top_text *text, const struct ljp_worker *w,
   ljp_top_line(
       text, LJP_TOP_LINE_PLAIN,
       "m mark, a atomic, s sweep, f finalize, . pause, x closed; %" PRIu32
-      " cycles in these seconds",
-      sum.cycles);
+      " cycle%s",
+      sum.cycles, sum.cycles == 1 ? "" : "s");
   curve_vms(text, s);
 }
 
