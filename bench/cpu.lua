@@ -34,6 +34,12 @@ local function median(list)
   return (list[math.floor((n + 1) / 2)] + list[math.floor(n / 2) + 1]) / 2
 end
 
+-- Half the distance between the quartiles of a list that median() has sorted.
+local function spread(list)
+  local n = #list
+  return (list[math.ceil(n * 3 / 4)] - list[math.ceil(n / 4)]) / 2
+end
+
 -- A function that does the work of a benchmark's script once.
 local function workload(name, size)
   local chunk = assert(loadfile("bench/workloads/" .. name .. ".lua"))
@@ -115,10 +121,11 @@ function measures.handler()
       end
     end)
     if #costs > 0 then
+      local middle = median(costs)
       print(("timer %-5s JIT %-3s %3d host + %3d guest frames and those of " ..
-        "luajit: %6.0f ns, least %6.0f ns (%d samples)"):format(timer,
-        jit.status() and "on" or "off", hosts, guests, median(costs), costs[1],
-        samples))
+        "luajit: %6.0f ns +- %.0f, least %6.0f ns (%d samples)"):format(timer,
+        jit.status() and "on" or "off", hosts, guests, middle, spread(costs),
+        costs[1], samples))
     end
   end
   for _, n in ipairs({ 5, 30, 100 }) do
@@ -187,10 +194,11 @@ local function slowdown(name, size, interval)
     floor_us[i] = (none.thread - off.thread) / none.signals * 1e6
     profiler_us[i] = (on.thread - off.thread) / on.signals * 1e6
   end
-  print(("%-5s JIT %-3s %-9s %4.1f ms: thread %.4f process %.4f wall %.4f, " ..
-    "%5.1f us a sample; empty handler %.4f, %5.1f us; above that %.4f"):format(
-    timer, jit.status() and "on" or "off", name, interval, median(thread),
-    median(process), median(wall), median(profiler_us), median(empty),
+  local threads, empties = median(thread), median(empty)
+  print(("%-5s JIT %-3s %-9s %4.1f ms: thread %.4f +- %.4f process %.4f wall %.4f, " ..
+    "%5.1f us a sample; empty handler %.4f +- %.4f, %5.1f us; above that %.4f"):format(
+    timer, jit.status() and "on" or "off", name, interval, threads, spread(thread),
+    median(process), median(wall), median(profiler_us), empties, spread(empty),
     median(floor_us), median(above)))
 end
 
@@ -236,6 +244,23 @@ function measures.start()
     first_cpu, median(starts), median(cpu), median(stops)))
   print(("worst start %.2f ms, worst stop %.2f ms"):format(starts[#starts],
     stops[#stops]))
+  -- The first session notes chunk and lines of each function that is alive.
+  local all = {}
+  for i = 1, 93 do
+    all[i] = loadstring("return {" .. ("function() return 1 end,"):rep(1000) .. "}")()
+  end
+  for i = 1, 6 do
+    local began, used = clock(MONOTONIC), clock(THREAD)
+    assert(start(1, "auto"))
+    starts[i] = (clock(MONOTONIC) - began) * 1000
+    cpu[i] = (clock(THREAD) - used) * 1000
+    spin(0.1)
+    stop()
+  end
+  first, first_cpu = table.remove(starts, 1), table.remove(cpu, 1)
+  print(("%d functions alive: start first %.2f ms (of which on the CPU %.2f), " ..
+    "later median %.2f ms (%.2f)"):format(#all * 1000, first, first_cpu,
+    median({ unpack(starts, 1, 5) }), median({ unpack(cpu, 1, 5) })))
 end
 
 -- The watcher of a wall-clock session, with threads that wait for ever and with
@@ -263,6 +288,92 @@ function measures.waiting()
     if case[1] == 64 then
       count = 0
     end
+  end
+end
+
+-- What the timer costs at each wait of a sampled thread. The interval is that of
+-- the preset production, so that hardly a sample is among the waits.
+function measures.switches()
+  local pingpong = require("frames").pingpong
+  local waits = 5000
+  local function once(source)
+    if source and not start(10, source) then
+      return nil
+    end
+    local began = clock(PROCESS)
+    pingpong(waits)
+    local used = clock(PROCESS) - began
+    if source then
+      stop()
+    end
+    return used / waits * 1e6
+  end
+  once()
+  for _, source in ipairs({ "tick", "perf", "posix" }) do
+    local more, plain = {}, {}
+    for i = 1, tonumber(os.getenv("LJP_BENCH_ROUNDS")) or 31 do
+      local off, on
+      if i % 2 == 0 then
+        off, on = once(), once(source)
+      else
+        on, off = once(source), once()
+      end
+      if not on then
+        print(("timer %-5s not available"):format(source))
+        break
+      end
+      more[i], plain[i] = on - off, off
+    end
+    if #more > 0 then
+      local middle = median(more)
+      print(("timer %-5s %5.2f us +- %.2f more for a wait; without a session a wait " ..
+        "and its answer take %.2f us"):format(source, middle, spread(more),
+        median(plain)))
+    end
+  end
+end
+
+-- Labels, without a session: a call with two labels that change, and switching
+-- between coroutines with and without labels.
+function measures.labels()
+  local label, sets = misc.profile.label,
+    { { route = "/a", tenant = "x" }, { route = "/b", tenant = "x" } }
+  local function switch(labels)
+    return coroutine.wrap(function()
+      label(labels)
+      while true do
+        coroutine.yield()
+      end
+    end)
+  end
+  local none, labelled = switch({}), switch(sets[1])
+  local cases = {
+    { "label() with two labels", function(n)
+      for i = 1, n do
+        label(sets[i % 2 + 1])
+      end
+    end },
+    { "resume and yield of a coroutine without labels", function(n)
+      for _ = 1, n do
+        none()
+      end
+    end },
+    { "the same with labels", function(n)
+      for _ = 1, n do
+        labelled()
+      end
+    end },
+  }
+  for _, case in ipairs(cases) do
+    local list, n = {}, 100000
+    case[2](1000)
+    for i = 1, 15 do
+      local began = clock(THREAD)
+      case[2](n)
+      list[i] = (clock(THREAD) - began) / n * 1e9
+    end
+    local middle = median(list)
+    print(("%-48s %5.0f ns +- %.1f"):format(case[1], middle, spread(list)))
   end
 end
 

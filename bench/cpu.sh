@@ -1,9 +1,10 @@
 #!/bin/sh
 # What the CPU profiler delivers and costs: the share of expected samples, the
 # handler's time by depth, bytes per sample, slowdown of the program, start and
-# stop.
+# stop, the watcher of waiting threads, what a timer costs at each wait, and what
+# labels cost.
 #
-#   BUILD_DIR=build bench/cpu.sh [delivery|handler|bytes|slowdown|start|waiting]...
+#   BUILD_DIR=build bench/cpu.sh [delivery|handler|bytes|slowdown|start|waiting|switches|labels]...
 #
 # Slowdown compares rounds in one process: the same work without a session, with
 # signals to an empty handler, and with a session, in changing order. The
@@ -12,6 +13,7 @@
 # measures its own cost; the kernel's part of a signal is not in it and shows in
 # the row of the empty handler. For that row the file is in memory: a disk that
 # is busy with the file slows the whole machine. Throttling is off.
+# "+-" is half the distance between the quartiles.
 set -eu
 cd "$(dirname "$0")/.."
 build=$(realpath "${BUILD_DIR:-build}")
@@ -29,7 +31,7 @@ measure() {
     "$what" "$folder/profile" "$timer"
 }
 
-[ $# -gt 0 ] || set -- delivery handler bytes slowdown start waiting
+[ $# -gt 0 ] || set -- delivery handler bytes slowdown start waiting switches labels
 echo "load: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs"
 for what in "$@"; do
   case $what in
@@ -62,6 +64,14 @@ for what in "$@"; do
   waiting)
     echo "Waiting threads, event \"wall\""
     measure waiting auto
+    ;;
+  switches)
+    echo "A wait of a sampled thread, interval 10 ms"
+    measure switches any
+    ;;
+  labels)
+    echo "Labels, no session"
+    measure labels none
     ;;
   *)
     echo "cpu: error: there is no measure '$what'" >&2

@@ -4,12 +4,16 @@
 ** signals as for the profiler, to a handler that does nothing; floor() ends
 ** that and returns the number of signals. Their cost is the part of a sample
 ** that the kernel and the machine take. waiters(count, ms) starts threads that
-** wait, again and again for that time or (0) for ever.
+** wait, again and again for that time or (0) for ever. pingpong(count) lets the
+** calling thread wait that often for an answer of another thread, on one CPU.
 */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -141,6 +145,50 @@ static int frames_waiters(lua_State *L)
   return 0;
 }
 
+static int ping[2], pong[2];
+
+/* Reads a byte from one pipe; returns false if the pipe has ended. */
+static bool pingpong_wait(int from)
+{
+  char byte;
+  ssize_t n;
+  do
+    n = read(from, &byte, 1);
+  while (n < 0 && errno == EINTR);
+  return n == 1;
+}
+
+static void *pingpong_main(void *arg)
+{
+  while (pingpong_wait(ping[0]) && write(pong[1], "", 1) == 1)
+    ;
+  return arg;
+}
+
+/* The other thread inherits the CPU to which this one is bound. */
+static int frames_pingpong(lua_State *L)
+{
+  int count = (int)luaL_checkinteger(L, 1);
+  bool ok = true;
+  pthread_t thread;
+  cpu_set_t before, one;
+  CPU_ZERO(&one);
+  CPU_SET((size_t)sched_getcpu(), &one);
+  if (sched_getaffinity(0, sizeof before, &before) ||
+      sched_setaffinity(0, sizeof one, &one) || pipe(ping) || pipe(pong) ||
+      pthread_create(&thread, NULL, pingpong_main, NULL))
+    return luaL_error(L, "cannot make a thread that answers");
+  for (int i = 0; i < count && ok; i++)
+    ok = write(ping[1], "", 1) == 1 && pingpong_wait(pong[0]);
+  close(ping[1]);
+  pthread_join(thread, NULL);
+  close(ping[0]);
+  close(pong[0]);
+  close(pong[1]);
+  sched_setaffinity(0, sizeof before, &before);
+  return ok ? 0 : luaL_error(L, "the thread did not answer");
+}
+
 __attribute__((visibility("default"))) int luaopen_frames(lua_State *L);
 
 int luaopen_frames(lua_State *L)
@@ -152,5 +200,7 @@ int luaopen_frames(lua_State *L)
   lua_setfield(L, -2, "floor");
   lua_pushcfunction(L, frames_waiters);
   lua_setfield(L, -2, "waiters");
+  lua_pushcfunction(L, frames_pingpong);
+  lua_setfield(L, -2, "pingpong");
   return 1;
 }

@@ -1,7 +1,47 @@
 -- What knowledge about traces costs; see trace.sh.
 --   trace.lua sample FILE TIMER   a sample, by the number of inlined functions
 --   trace.lua events FILE         trace events, while LuaJIT compiles
+--   trace.lua jitdump FILE        a session with jitdump, while LuaJIT compiles
 local what, file, timer = ...
+
+-- CPU time for each trace with jitdump, less the time with a session alone, in pairs.
+if what == "jitdump" then
+  local ffi = require("ffi")
+  ffi.cdef("int getpid(void);")
+  local chunk = assert(loadfile("bench/micro/traces.lua"))
+  setfenv(chunk, setmetatable({ arg = { 8 }, print = function() end },
+    { __index = _G }))
+  local traces = 0
+  local function count(event)
+    if event == "stop" then
+      traces = traces + 1
+    end
+  end
+  jit.attach(count, "trace")
+  chunk()
+  jit.attach(count)
+  local function spent(jitdump)
+    assert(misc.sysprof.start({ mode = "C", path = file, interval = 60000,
+      jitdump = jitdump }))
+    local began = os.clock()
+    chunk()
+    local seconds = os.clock() - began
+    assert(misc.sysprof.stop())
+    return seconds
+  end
+  local more = {}
+  spent(true)
+  for i = 1, 31 do
+    local order = i % 2 == 0
+    local first = spent(order)
+    more[i] = (spent(not order) - first) * (order and -1 or 1) / traces * 1e6
+  end
+  os.remove(("/tmp/perf-%d.map"):format(ffi.C.getpid()))
+  table.sort(more)
+  print(("jitdump: %.1f us more of CPU time for each of %d traces " ..
+    "(quartiles %.1f, %.1f)"):format(more[16], traces, more[8], more[24]))
+  return
+end
 
 if what == "events" then
   local chunk = assert(loadfile("bench/micro/traces.lua"))

@@ -1,9 +1,9 @@
 #!/bin/sh
 # What knowledge about traces costs: the memory that markers take in each trace,
-# the instructions that compiling takes, and the time of a sample inside a
-# trace.
+# the instructions that compiling takes, the time of a sample inside a trace, and
+# the time that writing a trace for perf takes.
 #
-#   BUILD_DIR=build bench/trace.sh [marks|compile|sample]...
+#   BUILD_DIR=build bench/trace.sh [marks|compile|sample|jitdump]...
 #
 # Instructions are counted as in bench/off.sh, which describes the method; the
 # script is bench/micro/traces.lua, which does almost nothing but compile;
@@ -66,10 +66,15 @@ sample() {
   done
 }
 
-[ $# -gt 0 ] || set -- marks compile sample
+jitdump() {
+  echo "Writing traces for perf (load: $(cut -d' ' -f1-3 /proc/loadavg))"
+  JITDUMPDIR=$tmp "$build/bin/luajit" bench/trace.lua jitdump "$tmp/profile"
+}
+
+[ $# -gt 0 ] || set -- marks compile sample jitdump
 for what in "$@"; do
   case $what in
-  marks | compile | sample) $what ;;
+  marks | compile | sample | jitdump) $what ;;
   *)
     echo "trace: error: there is no measure '$what'" >&2
     exit 2
