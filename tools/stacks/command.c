@@ -14,7 +14,7 @@ static const char stacks_help[] =
     "stack of\n"
     "each thread, with Lua and C, and the stack of each suspended coroutine. A "
     "thread\n"
-    "that runs is stopped for some 0.1 ms; no other is.\n"
+    "that runs is stopped for a moment; no other is.\n"
     "\n"
     "  -p, --pid PID  the program: its number (see ljprof list), or the path "
     "of the\n"
