@@ -33,11 +33,13 @@ mkdir -m 777 "$tmp/store"
 settings="output=$tmp/store;preset=production;ring=100M;continuous=60s"
 echo "load: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs; $pairs pairs of $seconds s"
 
-# summary FILE: of ratios, as a cost in percent.
+# summary FILE: of ratios, as a cost in percent; and how far the median itself may be
+# off by chance (its standard error, of as many normal values with these quartiles).
 summary() {
   sort -n "$1" | awk '{ v[NR] = $1 } END {
-    printf "%+6.2f %% (+-%.2f)", (v[int((NR + 1) / 2)] - 1) * 100,
-      (v[int((NR * 3 + 3) / 4)] - v[int((NR + 3) / 4)]) * 50 }'
+    half = (v[int((NR * 3 + 3) / 4)] - v[int((NR + 3) / 4)]) * 50
+    printf "%+6.2f %% (+-%.2f, of the median +-%.2f)",
+      (v[int((NR + 1) / 2)] - 1) * 100, half, 1.858 * half / sqrt(NR) }'
 }
 
 # -- Programs that only compute ------------------------------------------------
