@@ -154,7 +154,7 @@ while ! grep -q 'web: the files that are being written take more' out.txt; do
   [ $tries -lt 100 ] || fail "$(cat out.txt)"
   "$ljprof" gather --ring 0 store > out.txt 2>&1 || fail "$(cat out.txt)"
 done
-for fd in /proc/$alive/fd/*; do
+for fd in "/proc/$alive/fd/"*; do
   case $(readlink "$fd") in
   *.ljp\ \(deleted\)) fail "the file that is being written was removed" ;;
   esac

@@ -129,7 +129,7 @@ EOF
 
 # judge KEY UNIT COLUMN OPTION...: the shares in the report, and of the handlers.
 judge() {
-  "$build/bin/ljprof" report --json --top 0 --by "label:$1" $4 "$tmp/labels.ljp" \
+  "$build/bin/ljprof" report --json --top 0 --by "label:$1" "$4" "$tmp/labels.ljp" \
     > "$tmp/report.json" || fail "report --by label:$1"
   python3 - "$tmp/report.json" "$tmp/spent" "$1" "$2" "$3" << 'EOF' || fail "$1"
 import json, sys
