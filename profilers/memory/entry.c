@@ -32,6 +32,7 @@ static __attribute__((used)) void entry_values(void)
   VALUE("own_last_size", offsetof(struct ljp_own, down.last_size));
   VALUE("own_ud", offsetof(struct ljp_own, ud));
   VALUE("own_recorder", offsetof(struct ljp_own, recorder));
+  VALUE("own_alloc", offsetof(struct ljp_own, alloc));
   VALUE("block_flag", LJP_GUEST_BLOCK_FLAG);
 }
 
@@ -98,6 +99,7 @@ __asm__(BEGIN("ljp_every_hook")
 #define LAST_SIZE "ljp_own+.Lljp_own_last_size(%rip)"
 #define UD "ljp_own+.Lljp_own_ud(%rip)"
 #define RECORDER "ljp_own+.Lljp_own_recorder(%rip)"
+#define ALLOC "ljp_own+.Lljp_own_alloc(%rip)"
 
 __asm__(".hidden ljp_own\n"
         BEGIN("ljp_sampled_own_hook")
@@ -131,7 +133,7 @@ __asm__(".hidden ljp_own\n"
         "  movq %rsi, 8(%rsp)\n"
         "  movq %rdx, 16(%rsp)\n"
         "  movq %rcx, 24(%rsp)\n"
-        "  call lj_alloc_f\n"
+        "  call *" ALLOC "\n"
         "  movq (%rsp), %rdi\n"
         "  movq 8(%rsp), %rsi\n"
         "  movq 16(%rsp), %rdx\n"

@@ -30,7 +30,8 @@ __attribute__((visibility("hidden"))) void *
 ljp_sampled_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
 /* The same for LuaJIT's own allocator. It keeps that allocator's ud, and goes
-** on to its two halves; the recorder is in ljp_own. A tracked block has a flag.
+** on to its two halves, and to the whole when a block moves, which the recorder
+** gets only if it is sampled, tracked or refused. The recorder is in ljp_own. A tracked block has a flag.
 ** Calls that a host makes with this function after the session, or for another
 ** VM, are passed on by ljp_sampled_late(). If the allocator refuses a request
 ** that bypassed the recorder, the allocator itself calls ljp_sampled_refused().
