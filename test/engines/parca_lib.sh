@@ -4,12 +4,10 @@
 # folder in which the test runs.
 #
 # A test has fail() and $SOURCE_DIR, and ends $parca.
-parca_program=${LJPROF_PARCA:-$(command -v parca || :)}
-[ -x "$parca_program" ] ||
-  fail "no parca in PATH, and LJPROF_PARCA names none: install it"
-totals() {
-  python3 "$SOURCE_DIR/test/engines/totals.py" "$@"
-}
+
+# shellcheck source=test/engines/lib.sh
+. "$SOURCE_DIR/test/engines/lib.sh"
+parca_program=$(engine_program parca "${LJPROF_PARCA:-}") || exit 1
 parca=''
 parca_port=$(python3 -c 'import socket
 print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')

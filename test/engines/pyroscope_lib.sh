@@ -4,12 +4,10 @@
 # and keeps its data in the folder in which the test runs.
 #
 # A test has fail() and $SOURCE_DIR, and ends $server.
-program=${LJPROF_PYROSCOPE:-$(command -v pyroscope || :)}
-[ -x "$program" ] ||
-  fail "no pyroscope in PATH, and LJPROF_PYROSCOPE names none: install it"
-totals() {
-  python3 "$SOURCE_DIR/test/engines/totals.py" "$@"
-}
+
+# shellcheck source=test/engines/lib.sh
+. "$SOURCE_DIR/test/engines/lib.sh"
+pyroscope_program=$(engine_program pyroscope "${LJPROF_PYROSCOPE:-}") || exit 1
 server=''
 
 # new_ports: four that are free, for one Pyroscope.
@@ -26,7 +24,7 @@ new_ports
 # start_server [OPTION...]: and waits until it is ready.
 # shellcheck disable=SC2120 # Not each test has options.
 start_server() {
-  "$program" -architecture.storage=v2 -usage-stats.enabled=false \
+  "$pyroscope_program" -architecture.storage=v2 -usage-stats.enabled=false \
     -self-profiling.disable-push=true -log.level=error \
     -server.http-listen-address=127.0.0.1 -server.http-listen-port="$http" \
     -server.grpc-listen-address=127.0.0.1 -server.grpc-listen-port="$grpc" \

@@ -115,17 +115,6 @@ answers() {
 plain() {
   LD_LIBRARY_PATH=$LD_LIBRARY_PATH exec nginx -p "$tmp" -c "$tmp/nginx.conf"
 }
-cat > "$tmp/drive.lua" << 'EOF'
-local n = 0
-local paths = { "/a?t=x", "/b?t=x", "/c?t=x", "/a?t=y", "/b?t=y", "/c?t=y" }
-function request()
-  n = n % #paths + 1
-  return wrk.format("GET", paths[n])
-end
-function response(status)
-  if status ~= 200 then os.exit(1) end
-end
-EOF
 
 # judge KEY UNIT COLUMN OPTION...: the shares in the report, and of the handlers.
 judge() {
@@ -161,7 +150,7 @@ session() {
   recorder=$!
   started="$started $recorder"
   wait_for 10 grep -q . "$tmp/record.log" || fail "record does not begin"
-  LD_LIBRARY_PATH=$LD_LIBRARY_PATH wrk -t1 -c7 -d"$seconds"s -s "$tmp/drive.lua" \
+  LD_LIBRARY_PATH=$LD_LIBRARY_PATH wrk -t1 -c7 -d"$seconds"s -s "$(dirname "$0")/routes.lua" \
     "http://127.0.0.1:$port/" > "$tmp/wrk.log" 2>&1 || fail "wrk"
   ! grep -E 'Non-2xx|Socket errors' "$tmp/wrk.log" || fail "requests failed"
   grep 'requests in' "$tmp/wrk.log"
