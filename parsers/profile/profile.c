@@ -5,8 +5,10 @@
 #include "parsers/profile/profile.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "parsers/profile/context.h"
 #include "parsers/profile/gc_cost.h"
@@ -102,6 +104,16 @@ struct ljp_str ljp_profile_str(const struct ljp_profile *p, uint32_t string)
 {
   const struct ljp_strings *strings = &p->strings;
   return string < strings->count ? strings->list[string] : strings->list[0];
+}
+
+struct ljp_str ljp_profile_name(const struct ljp_profile *p, uint32_t string,
+                                const char *what, uint64_t id)
+{
+  struct ljp_str s = ljp_profile_str(p, string);
+  char number[40];
+  int n = snprintf(number, sizeof number, "%s %" PRIu64, what, id);
+  bool same = s.len == (uint32_t)n && memcmp(s.data, number, s.len) == 0;
+  return same ? ljp_profile_str(p, 0) : s;
 }
 
 /* Notes a new block, which may begin another session (in a merged file, or in

@@ -455,6 +455,11 @@ enum ljp_status ljp_profile_load(const char *path,
 /* Not always terminated; valid as long as p. String 0 is empty. */
 struct ljp_str ljp_profile_str(const struct ljp_profile *p, uint32_t string);
 
+/* The name of a thread or a VM, for a place that shows its number, too: empty if
+** the name is only that ("VM 1"), as the library names a VM. what: "VM". */
+struct ljp_str ljp_profile_name(const struct ljp_profile *p, uint32_t string,
+                                const char *what, uint64_t id);
+
 /* The n-th of the sentences above every report, on losses, cuts, gaps, limits
 ** and missing symbols; NULL after the last. Call after ljp_profile_finish(). */
 const char *ljp_profile_notice(const struct ljp_profile *p, uint32_t n);

@@ -17,21 +17,17 @@ static void group_copy_name(char *out, size_t room, struct ljp_str s)
   out[n] = '\0';
 }
 
-/* "VM 1 (name)". The library names a VM by its number, which is not repeated. */
 static void group_numbered_name(const struct ljp_profile *p, uint32_t name,
                                 uint64_t id, const char *what, char *out,
                                 size_t room)
 {
-  struct ljp_str s = ljp_profile_str(p, name);
-  char number[40];
-  int n = snprintf(number, sizeof number, "%s %" PRIu64, what, id);
-  bool same = s.len == (uint32_t)n && memcmp(s.data, number, s.len) == 0;
+  struct ljp_str s = ljp_profile_name(p, name, what, id);
   if (!id)
     snprintf(out, room, "(unknown %s)", what);
-  else if (s.len && !same)
-    snprintf(out, room, "%s (%.*s)", number, (int)s.len, s.data);
+  else if (s.len)
+    snprintf(out, room, "%s %" PRIu64 " (%.*s)", what, id, (int)s.len, s.data);
   else
-    snprintf(out, room, "%s", number);
+    snprintf(out, room, "%s %" PRIu64, what, id);
 }
 
 /* The name of a group of rows that have a number in common. */

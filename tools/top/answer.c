@@ -82,15 +82,12 @@ static void answer_state(struct ljp_print *out, const struct ljp_worker *w)
                            : "ended");
 }
 
-/* ", VM 1 name". The library names a VM by its number, which is not repeated. */
 static void answer_name(struct ljp_print *out, const char *what,
                         const struct ljp_profile *p, uint32_t name, uint64_t id)
 {
-  struct ljp_str s = ljp_profile_str(p, name);
-  char number[40];
-  int n = snprintf(number, sizeof number, "%s %" PRIu64, what, id);
-  ljp_print_format(out, ", %s", number);
-  if (!s.len || (s.len == (uint32_t)n && !memcmp(s.data, number, s.len)))
+  struct ljp_str s = ljp_profile_name(p, name, what, id);
+  ljp_print_format(out, ", %s %" PRIu64, what, id);
+  if (!s.len)
     return;
   ljp_print_str(out, " ");
   s.len = s.len < 40 ? s.len : 40;
