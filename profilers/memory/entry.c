@@ -126,7 +126,7 @@ __asm__(".hidden ljp_own\n"
         "  js 4f\n"
         "  testb $.Lljp_block_flag, -8(%rsi)\n"
         "  jnz 4f\n"
-        "  movq $0, " LAST_SIZE "\n" /* what is refused is told here */
+        "  movq $0, " LAST_SIZE "\n" /* 6 tells what is refused */
         "  subq $40, %rsp\n"
         "  .cfi_adjust_cfa_offset 40\n"
         "  movq %rdi, (%rsp)\n"

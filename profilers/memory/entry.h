@@ -29,13 +29,14 @@ ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 __attribute__((visibility("hidden"))) void *
 ljp_sampled_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
-/* The same for LuaJIT's own allocator. It keeps that allocator's ud, and goes
-** on to its two halves, and to the whole when a block moves, which the recorder
-** gets only if it is sampled, tracked or refused. The recorder is in ljp_own. A tracked block has a flag.
-** Calls that a host makes with this function after the session, or for another
-** VM, are passed on by ljp_sampled_late(). If the allocator refuses a request
-** that bypassed the recorder, the allocator itself calls ljp_sampled_refused().
-** nb: the size of the block that it tried to make. */
+/* The same for LuaJIT's own allocator, whose ud it keeps. The recorder is in
+** ljp_own, and a tracked block has a flag. New blocks and frees go straight on to
+** that allocator's two halves. If the allocator refuses such a new block, it calls
+** ljp_sampled_refused() itself; nb: the size of the block that it tried to make.
+** Reallocations go to the whole allocator, and the recorder gets only those that
+** are sampled, of a tracked block, or refused. Calls that a host makes with this
+** function after the session, or for another VM, are passed on as well, by
+** ljp_sampled_late() where they would be recorded. */
 __attribute__((visibility("hidden"))) void *
 ljp_sampled_own_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 __attribute__((visibility("hidden"))) void ljp_sampled_refused(void *ud,
