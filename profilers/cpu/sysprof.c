@@ -235,7 +235,6 @@ static void sysprof_forked(void *ctx, bool recording)
     ljp_guest_traces_release(&g->holds_traces);
     g->running = false; /* the rest is cleared by the next start */
     ljp_show_session(LJP_SHOWN_CPU, false, 0);
-    g->options.output.ending = false;
     ljp_shared_offer(NULL, NULL);
   }
   sysprof_unlock();

@@ -133,8 +133,6 @@ static void memprof_forked(void *ctx, bool recording)
       g->running = false;
       ljp_show_session(LJP_SHOWN_MEMORY, false, 0);
     }
-  } else {
-    g->options.output.ending = false;
   }
   if (!recording) {
     /* Another thread may have been beginning or ending the session. */
@@ -359,14 +357,16 @@ static enum ljp_status memprof_follow(struct lua_State *L)
 static enum ljp_status memprof_close_session(struct ljp_failure *why)
 {
   enum ljp_status status = LJP_OK;
+  struct ljp_session *session = g->session;
+  uint64_t bytes = 0;
   const bool joined = g->options.client && !g->options.shared;
   if (joined) {
     atomic_store(&g->closing, true);
     memprof_unlock();
   }
   if (!g->options.shared) {
-    status = ljp_output_stop(&g->options.output, &g->hold, &g->session,
-                             &g->bytes, why);
+    status = ljp_output_stop(&g->options.output, &g->hold, &session, &bytes,
+                             why);
     ljp_guest_protos_release(&g->hold);
   }
   if (joined) {
@@ -374,6 +374,7 @@ static enum ljp_status memprof_close_session(struct ljp_failure *why)
     atomic_store(&g->closing, false);
   }
   g->session = NULL;
+  g->bytes = bytes;
   return status;
 }
 

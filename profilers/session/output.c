@@ -176,9 +176,7 @@ enum ljp_status ljp_output_stop(struct ljp_output *output,
   if (output->end)
     ljp_session_info(*session, "session.end", output->end);
   ljp_host_hurry(true);
-  output->ending = true;
   enum ljp_status status = ljp_session_stop(*session, &error);
-  output->ending = false;
   ljp_host_hurry(false);
   *bytes = ljp_session_bytes(*session);
   ljp_session_free(*session);

@@ -45,7 +45,6 @@ struct ljp_output {
   /* Rotation of fd: valid until the session has ended. NULL: none. */
   const struct ljp_sink_next *next;
   uint64_t until_ns; /* The session ends then, by itself; 0: it does not. */
-  bool ending; /* ljp_output_stop() is at work: a child of fork() may see it. */
 };
 
 /* Is the session's time over? */
