@@ -1,0 +1,163 @@
+"""What nginx's worker pays for being recorded; production.sh calls this.
+
+production_nginx.py BUILD FOLDER PORT SERVERS VARIABLE=VALUE
+
+Two servers of one worker each, one of them with this variable in its environment. Each
+has a load generator of its own, which is stopped (SIGSTOP) while the other server is
+measured. The measure changes sides every tenth of a second, since the machine is no
+quieter over a second than over a tenth. Two servers that are not recorded at all differ
+by some 3 percent for as long as they live (each compiles other traces, and lies elsewhere
+in memory), so SERVERS pairs of them are started, one after the other. The figure is the
+mean of their medians, and beside it its standard error.
+"""
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+
+WARM_SECONDS = 0.7
+SECONDS = 0.1
+PAIRS = 8
+
+CONFIG = """load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log error;
+events {{ worker_connections 128; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/body;
+  fastcgi_temp_path {folder}/body;
+  uwsgi_temp_path {folder}/body;
+  scgi_temp_path {folder}/body;
+  init_by_lua_block {{ visits = 0 }}
+  server {{
+    listen 127.0.0.1:{port};
+    location = /visits {{ content_by_lua_block {{ ngx.say(visits) }} }}
+    location / {{
+      content_by_lua_block {{
+        local cjson = require "cjson"
+        visits = visits + 1
+        local rows = {{}}
+        for i = 1, 40 do
+          rows[i] = {{ id = i, name = ("row %d"):format(i), even = i % 2 == 0 }}
+        end
+        table.sort(rows, function(a, b) return a.name < b.name end)
+        ngx.say(cjson.encode(rows))
+      }}
+    }}
+  }}
+}}
+"""
+
+
+class Server:
+    def __init__(self, build, folder, port, variables):
+        self.port = port
+        os.makedirs(f"{folder}/body", exist_ok=True)
+        os.chmod(folder, 0o777)
+        os.chmod(f"{folder}/body", 0o777)
+        with open(f"{folder}/nginx.conf", "w") as file:
+            file.write(CONFIG.format(folder=folder, port=port))
+        environment = dict(os.environ, LD_LIBRARY_PATH=f"{build}/lib", **variables)
+        self.master = subprocess.Popen(
+            ["nginx", "-c", f"{folder}/nginx.conf", "-p", folder], env=environment)
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                self.visits()
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise SystemExit(f"nginx does not answer: {folder}/error.log")
+                time.sleep(0.05)
+        pid = self.master.pid
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            self.worker = int(file.read())
+        self.load = subprocess.Popen(
+            ["wrk", "-t1", "-c8", "-d3600s", f"http://127.0.0.1:{port}/"],
+            stdout=subprocess.DEVNULL)
+
+    def visits(self):
+        url = f"http://127.0.0.1:{self.port}/visits"
+        with urllib.request.urlopen(url) as answer:
+            return int(answer.read())
+
+    def cpu_ns(self):
+        """Of the worker, whose threads are all its own and ours."""
+        total = 0
+        for thread in os.listdir(f"/proc/{self.worker}/task"):
+            try:
+                with open(f"/proc/{self.worker}/task/{thread}/schedstat") as file:
+                    total += int(file.read().split()[0])
+            except OSError:
+                pass
+        return total
+
+    def run(self, on):
+        self.load.send_signal(signal.SIGCONT if on else signal.SIGSTOP)
+
+    def measure(self, seconds):
+        """Elapsed time and CPU time of a request, in ns."""
+        self.run(True)
+        time.sleep(0.02)
+        visits, cpu, start = self.visits(), self.cpu_ns(), time.monotonic_ns()
+        time.sleep(seconds)
+        visits = self.visits() - visits
+        cpu, elapsed = self.cpu_ns() - cpu, time.monotonic_ns() - start
+        self.run(False)
+        return elapsed / visits, cpu / visits
+
+    def end(self):
+        self.load.kill()
+        self.load.wait()
+        self.master.terminate()
+        if self.master.wait():
+            raise SystemExit(f"nginx: exit code {self.master.returncode}")
+
+
+def trial(build, folder, port, variables):
+    """Medians of the ratios of elapsed and of CPU time; and requests a second."""
+    off = Server(build, f"{folder}/off.d", port, {})
+    off.run(False)
+    on = Server(build, f"{folder}/on.d", port + 1, variables)
+    on.run(False)
+    for server in off, on:  # their traces are compiled
+        server.measure(WARM_SECONDS)
+    ratios = [], []
+    rates = []
+    for i in range(PAIRS):
+        if i % 2:
+            plain, recorded = off.measure(SECONDS), on.measure(SECONDS)
+        else:
+            recorded, plain = on.measure(SECONDS), off.measure(SECONDS)
+        for kind in 0, 1:
+            ratios[kind].append(recorded[kind] / plain[kind])
+        rates.append(1e9 / plain[0])
+    off.end()
+    on.end()
+    return [statistics.median(values) for values in (*ratios, rates)]
+
+
+def main():
+    build, folder, port, servers, setting = sys.argv[1:]
+    variables = dict([setting.split("=", 1)])
+    trials = [trial(build, folder, int(port) + 2 * (i % 500), variables)
+              for i in range(int(servers))]
+    rate = statistics.median(trial[2] for trial in trials)
+    print(f"  {rate:.0f} requests a second without the recording")
+    for kind, name in enumerate(("time for a request, by throughput",
+                                 "CPU time of the worker for it")):
+        costs = [(trial[kind] - 1) * 100 for trial in trials]
+        spread = statistics.stdev(costs)
+        print(f"  {name:35} {statistics.mean(costs):+.2f} %"
+              f" (+-{spread / len(costs) ** 0.5:.2f}; of one pair +-{spread:.2f})")
+
+
+main()
