@@ -23,8 +23,8 @@ ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
 /* The lua_Alloc of a sampled session on a host's own allocator. An allocation
 ** counts down to the next sample; a block that is freed is looked up in the
-** filters of the tracked blocks. Nearly all calls go straight on to the
-** allocator below. The recorder gets the rest, blocks that move, and failed
+** filters of the tracked blocks, and one that moves in the first of them. Nearly all
+** calls go straight on to the allocator below. The recorder gets the rest, and failed
 ** allocations (by ljp_recorder_sampled() with `failed`). */
 __attribute__((visibility("hidden"))) void *
 ljp_sampled_hook(void *ud, void *ptr, size_t osize, size_t nsize);
