@@ -1,13 +1,15 @@
 /*
 ** What it costs a program of one thread to become one of two, as each recorded
-** program does: the kernel then counts each use of a descriptor, and libc takes
-** the locks of malloc(). The second thread does nothing here.
+** program does: the kernel then counts each use of a descriptor, unless the second
+** thread has a table of its own, and libc takes the locks of malloc(). The second
+** thread does nothing here.
 **
-** Prints, for one thread and for two, the CPU time of a message to oneself (three
-** system calls on descriptors) and of a large block of memory: the median of the
-** rounds, in which processes of both kinds take turns.
+** Prints the CPU time of a message to oneself (three system calls on descriptors) and
+** of a large block of memory: the median of the rounds, in which processes of all
+** kinds take turns.
 */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -17,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum kind { ALONE, SHARED, APART, KINDS };
 enum { ROUNDS = 41, MESSAGES = 20000, BLOCK_BYTES = 4096, BLOCKS = 4 };
 
 struct costs {
@@ -30,11 +33,13 @@ static double cpu_ns(void)
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void *wait_for_ever(void *unused)
+static void *wait_for_ever(void *kind)
 {
+  if (*(const enum kind *)kind == APART && unshare(CLONE_FILES))
+    exit(1);
   for (;;)
     pause();
-  return unused;
+  return NULL;
 }
 
 static double message_ns(void)
@@ -69,7 +74,7 @@ static double block_ns(void)
 }
 
 /* In a process of its own: libc does not forget that there was a second thread. */
-static struct costs measure(int threads)
+static struct costs measure(enum kind kind)
 {
   int result[2];
   struct costs costs;
@@ -78,8 +83,9 @@ static struct costs measure(int threads)
   pid_t pid = fork();
   if (pid == 0) {
     pthread_t thread;
-    if (threads > 1 && pthread_create(&thread, NULL, wait_for_ever, NULL))
+    if (kind != ALONE && pthread_create(&thread, NULL, wait_for_ever, &kind))
       _exit(1);
+    usleep(1000); /* It waits by now. */
     costs.message_ns = message_ns();
     costs.block_ns = block_ns();
     _exit(write(result[1], &costs, sizeof costs) != sizeof costs);
@@ -99,29 +105,30 @@ static int by_value(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-static void print(const char *what, double values[2][ROUNDS])
+static void print(const char *what, double values[KINDS][ROUNDS])
 {
-  double median[2], half[2];
-  for (int i = 0; i < 2; i++) {
-    qsort(values[i], ROUNDS, sizeof values[i][0], by_value);
-    median[i] = values[i][ROUNDS / 2];
-    half[i] = (values[i][ROUNDS * 3 / 4] - values[i][ROUNDS / 4]) / 2;
+  printf("%-36s", what);
+  for (int kind = 0; kind < KINDS; kind++) {
+    double *v = values[kind];
+    qsort(v, ROUNDS, sizeof *v, by_value);
+    printf(" %7.0f ns +- %-5.0f", v[ROUNDS / 2],
+           (v[ROUNDS * 3 / 4] - v[ROUNDS / 4]) / 2);
   }
-  printf("%-42s %7.0f ns +- %-4.0f %7.0f ns +- %-4.0f %+6.0f ns\n", what,
-         median[0], half[0], median[1], half[1], median[1] - median[0]);
+  printf("\n");
 }
 
 int main(void)
 {
-  static double messages[2][ROUNDS], blocks[2][ROUNDS];
+  static double messages[KINDS][ROUNDS], blocks[KINDS][ROUNDS];
   for (int i = 0; i < ROUNDS; i++)
-    for (int k = 0; k < 2; k++) {
-      int kind = (i + k) % 2;
-      struct costs costs = measure(kind + 1);
+    for (int k = 0; k < KINDS; k++) {
+      enum kind kind = (enum kind)((i + k) % KINDS);
+      struct costs costs = measure(kind);
       messages[kind][i] = costs.message_ns;
       blocks[kind][i] = costs.block_ns;
     }
-  printf("%-42s %-19s %s\n", "", "one thread", "two");
+  printf("%-36s %-19s %-19s %s\n", "", "one thread", "two",
+         "two, each with its own table");
   print("a message: writev, epoll_wait, recv", messages);
   print("malloc and free of 4 KiB", blocks);
   return 0;

@@ -320,12 +320,13 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
     return status;
   memset(&g->ended, 0, sizeof g->ended);
   ljp_accounts_begin();
-  g->bytes = 0;
-  g->blocked = g->resets = g->refusals = g->omissions = 0;
+  g->bytes = g->blocked = g->resets = g->refusals = g->omissions = 0;
   g->failed = g->unreadable = false;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
   struct ljp_task_look look = {0, 0};
   status = ljp_timer_choose(&g->options, &g->source, &g->refused, why);
+  g->options.output.shares_table =
+      options->jitdump || g->source == &ljp_timer_perf;
   if (!status && !options->client &&
       ljp_task_mask(tid, g->options.signal, 1, &look) != LJP_TASK_TAKES)
     status = ljp_fail(why, LJP_ERR_USE, EINVAL,

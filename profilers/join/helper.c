@@ -24,6 +24,7 @@
 #include "profilers/join/table.h"
 #include "src/base/clock.h"
 #include "src/base/join.h"
+#include "src/base/own_table.h"
 #include "src/session/session.h"
 
 enum { HELPERS = 4 };
@@ -180,10 +181,10 @@ void ljp_helper_run(int socket, void (*opened)(void *ctx), void *ctx)
   struct ljp_serve serve = {.socket = socket};
   uint32_t serial = 0;
   ljp_session_watch_forks();
-  bool own = ljp_table_own(socket);
+  bool own = ljp_own_table_enter(socket, false);
   int moved = ljp_table_move(socket, own);
   if (own)
-    ljp_table_fill_standard();
+    ljp_own_table_leave_standard();
   ljp_join_step("table");
   serve.socket = moved;
   serve.own = own;

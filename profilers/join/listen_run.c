@@ -19,12 +19,12 @@
 #include <sys/socket.h>
 
 #include "profilers/join/passage.h"
-#include "profilers/join/table.h"
 #include "profilers/session/host.h"
 #include "src/base/clock.h"
 #include "src/base/futex.h"
 #include "src/base/join.h"
 #include "src/base/join_message.h"
+#include "src/base/own_table.h"
 #include "src/session/session.h"
 
 enum { SILENT = 4, TURN_MS = 1000, SILENT_TURN_MS = 250, SPEAK_MS = 10 };
@@ -189,9 +189,9 @@ void *ljp_listener_main(void *listener)
   struct ljp_listener *l = listener;
   prctl(PR_SET_NAME, "ljprof-door");
   ljp_host_pin();
-  bool own = ljp_table_own(-1);
+  bool own = ljp_own_table_enter(-1, false);
   if (own)
-    ljp_table_fill_standard();
+    ljp_own_table_leave_standard();
   atomic_store(&l->shares_table, !own);
   l->status = ljp_door_socket_open(&l->socket, l->path, own, &l->why);
   /* Release: whoever sees this sees the result. */

@@ -77,7 +77,8 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
       .next = output->next,
       .record_child = output->follow_fork,
       .child_refused = output_child_refused,
-      .fork_child = fork_child};
+      .fork_child = fork_child,
+      .apart = output->service && !output->shares_table};
   if ((!output->path || (output->use_fd && !output->next)) &&
       (output->segment_bytes || output->segment_ms))
     return ljp_fail(why, LJP_ERR_USE, EINVAL,

@@ -42,6 +42,9 @@ struct ljp_output {
   ** ring_bytes together; as in session.h. Valid until the session has started. */
   const char *service;
   uint64_t ring_bytes;
+  /* The writer thread needs descriptors of the program's table: those of perf
+  ** events, or of a file that another thread opens. */
+  bool shares_table;
   /* Rotation of fd: valid until the session has ended. NULL: none. */
   const struct ljp_sink_next *next;
   uint64_t until_ns; /* The session ends then, by itself; 0: it does not. */

@@ -122,6 +122,7 @@ static void fork_child_session(struct ljp_session *s, bool may_record)
   bool record = wanted;
   int error = ENOMEM;
   ljp_sink_abandon(s->sink);
+  ljp_session_close_passage(s);
   s->writer = NULL;
   s->sink = NULL;
   s->joinable = false;

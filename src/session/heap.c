@@ -77,6 +77,7 @@ enum ljp_status ljp_session_append_heap(struct ljp_session *s,
   struct ljp_message *m = ljp_message_new(LJP_MSG_HEAP, NULL, NULL);
   struct ljp_heap_pending *pending = calloc(1, sizeof *pending);
   uint8_t *buffer = malloc(LJP_HEAP_FRAMES_BYTES);
+  bool passed = false;
   enum ljp_status status = m && pending && buffer ? LJP_OK : LJP_ERR_MEM;
   if (!status) {
     pending->heap = *heap;
@@ -91,8 +92,11 @@ enum ljp_status ljp_session_append_heap(struct ljp_session *s,
     pthread_mutex_lock(&s->mutex);
     if (s->state != LJP_SESSION_RUNNING || !s->writer_alive)
       status = ljp_session_refusal_locked(s);
+    else if (s->apart && ljp_session_pass_locked(s, heap->fd))
+      status = LJP_ERR_IO;
     else
       ljp_message_post_locked(s, m);
+    passed = !status && s->apart;
     pthread_mutex_unlock(&s->mutex);
   }
   if (status) {
@@ -101,6 +105,8 @@ enum ljp_status ljp_session_append_heap(struct ljp_session *s,
     free(buffer);
     return status;
   }
+  if (passed) /* The writer thread has a copy. */
+    close(heap->fd);
   ljp_session_wake(s);
   return LJP_OK;
 }
@@ -114,6 +120,12 @@ void ljp_session_take_heap(struct ljp_session *s,
   while (*end)
     end = &(*end)->next;
   *end = pending;
+  if (!s->apart)
+    return;
+  int fd = ljp_session_receive(s);
+  pending->heap.fd = pending->append.fd = pending->file.fd = fd;
+  if (fd >= 0)
+    ljp_open_file_note(&pending->file, true);
 }
 
 void ljp_session_settle_heaps(struct ljp_session *s)

@@ -73,6 +73,7 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
   s->options = *o;
   s->options.path = s->options.service = NULL;
   s->inbox_end = &s->inbox;
+  s->outlet.fd = s->inlet.fd = -1;
   pthread_mutex_init(&s->mutex, NULL);
   s->sink = calloc(1, sizeof *s->sink);
   enum ljp_status status = s->sink ? LJP_OK : LJP_ERR_MEM;
@@ -176,7 +177,7 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
   atomic_store_explicit(&s->sink->deadline_ns,
                         ljp_clock_ns() + STUCK_SINK_S * 1000000000ull,
                         memory_order_relaxed);
-  s->begun = ljp_sink_is_local_file(s->sink);
+  s->begun = !s->options.apart && ljp_sink_is_local_file(s->sink);
   if (!status)
     status = ljp_session_spawn(s);
   if (status) {
@@ -292,6 +293,7 @@ void ljp_session_free(struct ljp_session *s)
   }
   ljp_message_free_list(s->inbox);
   ljp_message_free_list(s->members);
+  ljp_session_close_passage(s);
   ljp_writer_free(s->writer);
   if (s->sink)
     ljp_sink_fini(s->sink);

@@ -90,6 +90,11 @@ struct ljp_session_options {
   ** be NULL. path: of that file, or of the session. On the writer thread, or,
   ** if the child has none, in the handler of fork(). */
   void (*child_refused)(const char *path, int error);
+  /* For sessions that last (path only): the writer thread has a table of
+  ** descriptors of its own if the system permits it. The thread itself then does
+  ** all of the start, and `round` and the look meet none of the program's
+  ** descriptors. */
+  bool apart;
 };
 
 /* Copies the options. LJP_ERR_USE: no sink, several sinks, rotation without a

@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "src/base/assert.h"
+#include "src/base/open_file.h"
 #include "src/push/producer_state.h"
 #include "src/session/session.h"
 #include "src/writer/writer.h"
@@ -74,6 +75,10 @@ struct ljp_session {
   bool child;                     /* Started by a fork: opens its file late. */
   uint64_t forked_ns;             /* When, in a child. */
   bool begun; /* The thread that starts the session starts the writer. */
+  /* See apart.c. What goes in at the outlet, the writer thread finds at the
+  ** inlet. own_table: the writer thread's. */
+  bool apart, own_table;
+  struct ljp_open_file outlet, inlet;
   enum ljp_status status;
   int error;
   /* Shared by the writer thread and the others. */
@@ -112,6 +117,18 @@ void ljp_session_drop_heaps(struct ljp_session *s, int error);
 void ljp_session_settle_heaps(struct ljp_session *s);
 /* In the child of a fork: they are the parent's. */
 void ljp_session_forget_heaps(struct ljp_session *s);
+
+/* apart.c. Before the writer thread is made: decides whether it is to be apart, and
+** makes the passage. On the writer thread: enters a table of its own, with the
+** program's standard streams until the start is over. */
+void ljp_session_part(struct ljp_session *s);
+void ljp_session_close_passage(struct ljp_session *s);
+void ljp_session_enter_table(struct ljp_session *s);
+void ljp_session_leave_standard(struct ljp_session *s);
+/* Passes on a copy of a descriptor, in the order of the messages; an errno. */
+int ljp_session_pass_locked(struct ljp_session *s, int fd);
+/* On the writer thread: the next one, or -1. */
+int ljp_session_receive(struct ljp_session *s);
 
 /* fork.c */
 enum ljp_status ljp_fork_register(struct ljp_session *s);

@@ -194,6 +194,7 @@ static void *thread_main(void *arg)
   const char *reason = "stopped";
   uint64_t looked_ns = ljp_clock_ns(), round_ns;
   prctl(PR_SET_NAME, "ljprof-writer");
+  ljp_session_enter_table(s);
   if (s->child && !thread_stopping(s))
     ljp_futex_wait(&s->wake.word, 0, thread_flush_ns(s));
   enum ljp_status status = LJP_OK;
@@ -211,6 +212,7 @@ static void *thread_main(void *arg)
     if (status && s->child && s->options.child_refused)
       s->options.child_refused(s->sink->path, s->sink->error);
     ljp_session_announce(s, status);
+    ljp_session_leave_standard(s);
   }
   round_ns = ljp_clock_ns();
   if (!status && s->options.provisional && !s->child)
@@ -256,6 +258,7 @@ enum ljp_status ljp_session_spawn(struct ljp_session *s)
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
   pthread_attr_setstacksize(&attr, STACK_BYTES);
 #endif
+  ljp_session_part(s);
   /* The thread inherits the mask: no signal handler of the host runs in it. */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
