@@ -23,26 +23,33 @@ void ljp_session_close_passage(struct ljp_session *s)
 {
   ljp_open_file_close(&s->outlet);
   ljp_open_file_close(&s->inlet);
+  s->apart = s->own_table = false;
+}
+
+/* In a child of fork(), one may have come before the passage. */
+static bool apart_has_heap_locked(const struct ljp_session *s)
+{
+  for (const struct ljp_message *m = s->inbox; m; m = m->next)
+    if (m->type == LJP_MSG_HEAP)
+      return true;
+  return false;
 }
 
 void ljp_session_part(struct ljp_session *s)
 {
   int ends[2];
-  s->outlet.fd = s->inlet.fd = -1;
-  s->apart = s->options.apart && !ljp_own_table_is_risky() &&
-             !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends);
-  if (!s->apart)
+  if (!s->options.apart || ljp_own_table_is_risky())
     return;
-  bool noted = apart_note(&s->outlet, ends[0]);
-  noted &= apart_note(&s->inlet, ends[1]);
-  if (noted)
-    return;
-  ljp_session_close_passage(s);
-  s->apart = false;
-}
-
-void ljp_session_enter_table(struct ljp_session *s)
-{
+  /* A fork() waits for the lock, so a child knows both ends or has none. */
+  pthread_mutex_lock(&s->mutex);
+  if (!apart_has_heap_locked(s) &&
+      !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+    s->apart = apart_note(&s->outlet, ends[0]);
+    s->apart &= apart_note(&s->inlet, ends[1]);
+    if (!s->apart)
+      ljp_session_close_passage(s);
+  }
+  pthread_mutex_unlock(&s->mutex);
   s->own_table = s->apart && ljp_own_table_enter(s->inlet.fd, true);
 }
 

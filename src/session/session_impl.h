@@ -118,12 +118,11 @@ void ljp_session_settle_heaps(struct ljp_session *s);
 /* In the child of a fork: they are the parent's. */
 void ljp_session_forget_heaps(struct ljp_session *s);
 
-/* apart.c. Before the writer thread is made: decides whether it is to be apart, and
-** makes the passage. On the writer thread: enters a table of its own, with the
-** program's standard streams until the start is over. */
+/* apart.c. On the writer thread, before it opens anything: if it is to be apart and
+** can be, makes the passage and enters a table of its own, with the program's
+** standard streams until the start is over. */
 void ljp_session_part(struct ljp_session *s);
 void ljp_session_close_passage(struct ljp_session *s);
-void ljp_session_enter_table(struct ljp_session *s);
 void ljp_session_leave_standard(struct ljp_session *s);
 /* Passes on a copy of a descriptor, in the order of the messages; an errno. */
 int ljp_session_pass_locked(struct ljp_session *s, int fd);

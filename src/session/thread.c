@@ -194,7 +194,6 @@ static void *thread_main(void *arg)
   const char *reason = "stopped";
   uint64_t looked_ns = ljp_clock_ns(), round_ns;
   prctl(PR_SET_NAME, "ljprof-writer");
-  ljp_session_enter_table(s);
   if (s->child && !thread_stopping(s))
     ljp_futex_wait(&s->wake.word, 0, thread_flush_ns(s));
   enum ljp_status status = LJP_OK;
@@ -207,6 +206,7 @@ static void *thread_main(void *arg)
     status = s->status;
     pthread_mutex_unlock(&s->mutex);
   } else {
+    ljp_session_part(s);
     status =
         ljp_writer_start(s->writer, s->child ? s->forked_ns : ljp_clock_ns());
     if (status && s->child && s->options.child_refused)
@@ -258,7 +258,6 @@ enum ljp_status ljp_session_spawn(struct ljp_session *s)
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
   pthread_attr_setstacksize(&attr, STACK_BYTES);
 #endif
-  ljp_session_part(s);
   /* The thread inherits the mask: no signal handler of the host runs in it. */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

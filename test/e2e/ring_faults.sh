@@ -95,7 +95,10 @@ if unshare -rm true 2> unshare.txt && unshare -rm sh -c \
   for file in web-*.ljp; do
     "$ljprof" check "$file" > check.txt 2>&1 || :
     grep -q 'write error' check.txt && lost=1
-    "$ljprof" report "$file" > report.txt 2>&1 || fail "$(cat report.txt)"
+    # On a busy machine a file may be over before its first sample.
+    "$ljprof" report "$file" > report.txt 2>&1 ||
+      grep -q 'the file has no CPU samples' report.txt ||
+      fail "$(cat report.txt)"
   done
   grep -l 'the disk was full' report.txt > said || :
   for file in web-*.ljp; do
