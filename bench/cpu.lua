@@ -334,7 +334,8 @@ function measures.switches()
 end
 
 -- Labels, without a session: a call with two labels that change, and switching
--- between coroutines with and without labels.
+-- between coroutines with and without labels; then the same while labels are published
+-- for other profilers, and afterwards.
 function measures.labels()
   local label, sets = misc.profile.label,
     { { route = "/a", tenant = "x" }, { route = "/b", tenant = "x" } }
@@ -364,17 +365,24 @@ function measures.labels()
       end
     end },
   }
-  for _, case in ipairs(cases) do
-    local list, n = {}, 100000
-    case[2](1000)
-    for i = 1, 15 do
-      local began = clock(THREAD)
-      case[2](n)
-      list[i] = (clock(THREAD) - began) / n * 1e9
+  local function run(how)
+    for _, case in ipairs(cases) do
+      local list, n = {}, 100000
+      case[2](1000)
+      for i = 1, 15 do
+        local began = clock(THREAD)
+        case[2](n)
+        list[i] = (clock(THREAD) - began) / n * 1e9
+      end
+      local middle = median(list)
+      print(("%-58s %5.0f ns +- %.1f"):format(case[1] .. how, middle, spread(list)))
     end
-    local middle = median(list)
-    print(("%-48s %5.0f ns +- %.1f"):format(case[1], middle, spread(list)))
   end
+  run("")
+  assert(misc.profile.publish_labels(true))
+  run(", published")
+  assert(misc.profile.publish_labels(false))
+  run(", no longer")
 end
 
 assert(measures[what], "cpu.lua: there is no such measure")()

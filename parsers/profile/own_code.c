@@ -37,6 +37,12 @@ static bool own_is_static(struct ljp_str caller, struct ljp_str name)
           own_is_caller(caller));
 }
 
+/* Hooks that run the program's code (src/luajit/hooks/publish.c). */
+static bool own_is_passage(struct ljp_str name)
+{
+  return own_starts(name, "ljp_hook_enter_");
+}
+
 /* Functions of the allocator that call the VM's own one. */
 static bool own_is_allocator(struct ljp_str name)
 {
@@ -63,7 +69,7 @@ static bool own_is_collector(struct ljp_str name)
 enum ljp_own_code ljp_own_function(enum ljp_own_code by, bool vm,
                                    struct ljp_str caller, struct ljp_str name)
 {
-  bool ours = vm && (own_starts(name, "ljp_") ||
+  bool ours = vm && ((own_starts(name, "ljp_") && !own_is_passage(name)) ||
                      (by == LJP_OWN_NO && own_is_static(caller, name)) ||
                      (by == LJP_OWN_ENTRY && own_is_recorder(name)));
   if (by == LJP_OWN_WORK)

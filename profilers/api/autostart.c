@@ -20,6 +20,7 @@
 #include "profilers/cpu/sysprof.h"
 #include "profilers/join/listen.h"
 #include "profilers/memory/memprof.h"
+#include "profilers/session/published.h"
 #include "profilers/session/side_run.h"
 #include "profilers/session/told.h"
 #include "src/base/clock.h"
@@ -248,17 +249,25 @@ __attribute__((noinline)) static void autostart_by_hand(lua_State *L,
   free(request);
 }
 
-/* -- A door ---------------------------------------------------------------- */
-static void autostart_no_door(const char *text)
+/* A line on stderr, where the variable is named. */
+static void autostart_tell(const char *variable, const char *text)
 {
-  static const char begin[] = "ljprof: LJPROF_LISTEN: ", end[] = "\n";
+  static const char begin[] = "ljprof: ", middle[] = ": ", end[] = "\n";
   const struct iovec line[] = {
       {(void *)(uintptr_t)begin, sizeof begin - 1},
+      {(void *)(uintptr_t)variable, strlen(variable)},
+      {(void *)(uintptr_t)middle, sizeof middle - 1},
       {(void *)(uintptr_t)text, strlen(text)},
       {(void *)(uintptr_t)end, 1},
   };
-  if (writev(STDERR_FILENO, line, 3) < 0)
+  if (writev(STDERR_FILENO, line, sizeof line / sizeof *line) < 0)
     return; /* nothing else can be done */
+}
+
+/* -- A door ---------------------------------------------------------------- */
+static void autostart_no_door(const char *text)
+{
+  autostart_tell("LJPROF_LISTEN", text);
 }
 
 /* A function of its own, for its failure takes stack. */
@@ -279,9 +288,28 @@ static void autostart_listen(void)
     autostart_open_door(path);
 }
 
+/* -- Labels ---------------------------------------------------------------- */
+__attribute__((noinline)) static void autostart_publish(lua_State *L)
+{
+  static _Atomic bool told;
+  struct ljp_failure why;
+  ljp_side_bind();
+  if (ljp_publish_start(L, &why) && !atomic_exchange(&told, true))
+    autostart_tell("LJPROF_PUBLISH_LABELS", why.text);
+}
+
+/* Each VM. */
+static void autostart_labels(lua_State *L)
+{
+  const char *wanted = secure_getenv("LJPROF_PUBLISH_LABELS");
+  if (wanted && *wanted && strcmp(wanted, "0") != 0)
+    autostart_publish(L);
+}
+
 void ljp_autostart(lua_State *L)
 {
   autostart_listen();
+  autostart_labels(L);
   const char *text = secure_getenv("LJPROF_RECORD");
   uint32_t none = 0;
   if (!text || !*text ||

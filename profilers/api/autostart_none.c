@@ -14,7 +14,8 @@ void ljp_autostart(lua_State *L)
   static int told;
   (void)L;
   if (!told &&
-      (secure_getenv("LJPROF_RECORD") || secure_getenv("LJPROF_LISTEN"))) {
+      (secure_getenv("LJPROF_RECORD") || secure_getenv("LJPROF_LISTEN") ||
+       secure_getenv("LJPROF_PUBLISH_LABELS"))) {
     told = 1;
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
       return;

@@ -19,6 +19,14 @@ int luaM_label(lua_State *L, const char *key, const char *value)
   return PROFILE_ERRUSE;
 }
 
+int luaM_publish_labels(lua_State *L, int on)
+{
+  (void)L;
+  (void)on;
+  errno = ENOTSUP;
+  return PROFILE_ERRUSE;
+}
+
 int ljp_profile_label(lua_State *L)
 {
   lua_pushnil(L);

@@ -157,6 +157,9 @@ LUAMISC_API int luaM_listen(lua_State *L, const char *path);
 /* As misc.profile.label{key = value}, for the coroutine L: says what its work is
 ** until the next call. value NULL: takes the label away. On the VM's own thread. */
 LUAMISC_API int luaM_label(lua_State *L, const char *key, const char *value);
+/* As misc.profile.publish_labels(): shows the labels of this VM's work to other
+** profilers, or (on 0) no longer. On the VM's own thread. */
+LUAMISC_API int luaM_publish_labels(lua_State *L, int on);
 
 /* Names of the first design of Tarantool's memory profiler. There the numbers
 ** were others, and ERR was said of a profiler that runs already, too. */

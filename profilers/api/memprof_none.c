@@ -68,4 +68,5 @@ const luaL_Reg ljp_profile_functions[] = {
     {"label", ljp_profile_label},
     {"label_requests", ljp_profile_label_requests},
     {"labels", ljp_profile_labels},
+    {"publish_labels", memprof_none_lua},
     {NULL, NULL}};

@@ -10,6 +10,7 @@
 #include "profilers/api/lua_tables.h"
 #include "profilers/api/memprof_lua.h"
 #include "profilers/api/output_options.h"
+#include "profilers/api/publish_lua.h"
 #include "profilers/api/sysprof_lua.h"
 #include "profilers/session/side_run.h"
 
@@ -152,6 +153,7 @@ static int profile_status(lua_State *L)
   ljp_memprof_push_status(L);
   lua_setfield(L, 1, "memory");
   ljp_profile_set_listen(L);
+  ljp_profile_set_published(L);
   return 1;
 }
 
@@ -163,4 +165,5 @@ const luaL_Reg ljp_profile_functions[] = {
     {"label", ljp_profile_label},
     {"label_requests", ljp_profile_label_requests},
     {"labels", ljp_profile_labels},
+    {"publish_labels", ljp_profile_publish_labels},
     {NULL, NULL}};

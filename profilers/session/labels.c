@@ -12,11 +12,7 @@
 #include "src/base/assert.h"
 #include "src/base/sigsafe.h"
 
-enum {
-  OTHERS = 256, /* More sets, for those with the values "(other)". */
-  ALL = LJP_LABELS_SETS + OTHERS,
-  SLOTS = 4 * LJP_LABELS_SETS
-};
+enum { ALL = LJP_LABELS_SETS + LJP_LABELS_OTHERS, SLOTS = 4 * LJP_LABELS_SETS };
 _Static_assert((SLOTS & (SLOTS - 1)) == 0 && SLOTS > 2 * ALL, "half empty");
 
 struct labels_set {

@@ -19,6 +19,7 @@
 
 enum {
   LJP_LABELS_SETS = LJP_MAX_LABEL_SETS,
+  LJP_LABELS_OTHERS = 256, /* More sets, for those with the values "(other)". */
   LJP_LABELS_PAIRS = 16,
   LJP_LABELS_KEY_BYTES = 64,    /* without the NUL */
   LJP_LABELS_VALUE_BYTES = 256, /* the same */

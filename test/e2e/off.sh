@@ -92,6 +92,7 @@ int main(void)
   check(luaM_heap_snapshot(L, "heap.ljp", NULL));
   check(luaM_listen(L, "/tmp/off.sock"));
   check(luaM_label(L, "route", "/a"));
+  check(luaM_publish_labels(L, 1));
   printf("%d\n", refused);
   lua_close(L);
   return 0;

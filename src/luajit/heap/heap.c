@@ -14,6 +14,7 @@
 #include "lj_dispatch.h"
 
 #include "src/luajit/heap.h"
+#include "src/luajit/publish.h"
 #include "src/luajit/vm/vm_of.h"
 
 #include "host_sizes.inc"
@@ -52,6 +53,9 @@ uint32_t ljp_guest_labels(lua_State *L)
 void ljp_guest_set_labels(lua_State *L, uint32_t labels)
 {
   L->ljp_labels = labels;
+  /* Relaxed: this thread has counted its own VM. */
+  if (LJP_UNLIKELY(atomic_load_explicit(&ljp_publishing, memory_order_relaxed)))
+    ljp_guest_publish_change(L);
 }
 
 /* -- The allocator --------------------------------------------------------- */

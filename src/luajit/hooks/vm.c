@@ -14,6 +14,7 @@
 #include "src/luajit/heap.h"
 #include "src/luajit/joined_heap.h"
 #include "src/luajit/metrics.h"
+#include "src/luajit/publish.h"
 #include "src/luajit/stubs.h"
 #include "src/luajit/traces/trace.h"
 #include "src/luajit/vm/vm_of.h"
@@ -120,6 +121,7 @@ void ljp_hook_vm_new(lua_State *L)
 
 void ljp_hook_vm_closing(lua_State *L)
 {
+  ljp_guest_publish_closing(L);
   for (int i = 0; i < LJP_LISTENERS; i++) {
     const struct ljp_guest_listener *l = atomic_load(&vm_listeners[i]);
     if (l && l->closing)

@@ -52,6 +52,7 @@ struct ljp_vm *ljp_vm_add(uint64_t g)
     atomic_store_explicit(&vm->resizing, false, memory_order_relaxed);
     atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
     vm->closing = vm->barred = false;
+    vm->publishes = vm->publish_begun = false;
     vm->recorder = NULL;
     /* A handler on this thread sees all of the above once it sees g. */
     atomic_store_explicit(&vm->g, g, memory_order_release);

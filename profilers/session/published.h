@@ -1,0 +1,33 @@
+/*
+** What other profilers see of labels (OTEP 4947): for each set a record, which threads
+** show while they work with the set (src/luajit/publish.h), and the names of its keys
+** in the process context (process_context.h). Any thread; on the VM's own one where it
+** takes a VM.
+**
+** Bounded: a record for each set of labels at most (labels.h), of 640 bytes, and 256
+** keys. What does not fit is left out, and counted.
+*/
+#ifndef LJP_PUBLISHED_H
+#define LJP_PUBLISHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profilers/session/failure.h"
+
+struct lua_State;
+
+/* The VM publishes its labels from now on, or no longer. */
+enum ljp_status ljp_publish_start(struct lua_State *L, struct ljp_failure *why);
+void ljp_publish_stop(struct lua_State *L);
+
+struct ljp_publish_status {
+  uint32_t sets; /* with a record */
+  uint32_t keys;
+  uint64_t cut; /* labels of these sets that are cut or left out */
+};
+
+/* False: the VM does not publish. */
+bool ljp_publish_status(struct lua_State *L, struct ljp_publish_status *status);
+
+#endif
