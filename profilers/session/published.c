@@ -225,10 +225,14 @@ static enum ljp_status published_start_context(struct ljp_failure *why)
 
 enum ljp_status ljp_publish_start(struct lua_State *L, struct ljp_failure *why)
 {
-  if (!ljp_guest_can_publish(L))
+  const enum ljp_guest_publishable can = ljp_guest_can_publish(L);
+  if (can == LJP_PUBLISHABLE_NO_ENTRY)
     return ljp_fail(why, LJP_ERR_MEM, ENOMEM,
                     "there was no memory for what the profilers note about "
                     "this VM");
+  if (can == LJP_PUBLISHABLE_FINALIZER)
+    return ljp_fail(why, LJP_ERR_RUN, EPERM,
+                    "labels cannot be published from a finalizer");
   ljp_profiler_lock(&published_lock);
   enum ljp_status status = published_start_context(why);
   if (!status)

@@ -26,14 +26,20 @@ struct ljp_guest_publisher {
   void (*closed)(void);
 };
 
-/* Whether the VM can publish: whether it has an entry. */
-bool ljp_guest_can_publish(struct lua_State *L);
+/* Whether the VM can begin to publish: it needs an entry, and must not be in a
+** finalizer. */
+enum ljp_guest_publishable {
+  LJP_PUBLISHABLE,
+  LJP_PUBLISHABLE_NO_ENTRY,
+  LJP_PUBLISHABLE_FINALIZER
+};
+enum ljp_guest_publishable ljp_guest_can_publish(struct lua_State *L);
 bool ljp_guest_publishes(struct lua_State *L);
 
 /* From now on the VM publishes, or no longer. All functions coroutine.resume and
 ** coroutine.wrap of the VM, and all that coroutine.wrap has made, are changed in
-** place; the time for that grows with the heap. Calling it again changes those that
-** came later. */
+** place; the time for that grows with the heap. If there are any, the VM's compiled
+** code is freed. Calling it again changes those that came later. */
 void ljp_guest_publish(struct lua_State *L,
                        const struct ljp_guest_publisher *publisher);
 void ljp_guest_unpublish(struct lua_State *L);

@@ -35,11 +35,15 @@ local create, yield = coroutine.create, coroutine.yield
 local resume, wrap = coroutine.resume, coroutine.wrap
 local early = wrap(function()
   profile.label { early = "yes" }
-  yield()
+  for _ = 1, 300 do yield() end
   agree("a wrapped coroutine from before")
   check(profile.labels().early == "yes", "a wrapped coroutine from before")
 end)
-early()
+-- It is called by compiled code, before and afterwards.
+local function often(f, n)
+  for _ = 1, n do f() end
+end
+often(early, 299)
 
 if os.getenv("LJPROF_PUBLISH_LABELS") then
   check(profile.status().publish_labels, "the environment asks for it")
@@ -63,7 +67,17 @@ shows("route=/a", "the main thread, twice")
 local status = profile.status().publish_labels
 check(status.sets >= 1 and status.keys >= 1 and status.cut == 0, "status")
 early()
+often(early, 1)
 shows("route=/a", "after the wrapped one")
+local works = wrap(function()
+  profile.label { route = "/works" }
+  while true do
+    agree("in compiled code")
+    yield()
+  end
+end)
+often(works, 300)
+shows("route=/a", "after compiled code")
 
 profile.label { tenant = "x" }
 shows("route=/a,tenant=x", "two labels")
@@ -239,6 +253,10 @@ end
 -- An end, and a beginning again: in a coroutine, too.
 check(profile.publish_labels(false) == true, "end")
 check(published.shown() == nil and published.keys() == nil, "nothing is left")
+local silent = wrap(function()
+  while true do yield(published.shown() == nil) end
+end)
+for _ = 1, 300 do check(silent() == true, "compiled code shows nothing") end
 local body = create(function()
   profile.label { route = "/quiet" }
   check(published.shown() == nil, "nothing is published any more")
@@ -254,6 +272,30 @@ check(published.shown() == nil, "nor does the main thread show its labels")
 check(resume(body), "begun in a coroutine, resumed")
 shows("route=/a", "the main thread was noted before")
 check(profile.publish_labels(true), "again, on the main thread")
+for _ = 1, 100 do check(silent() == false, "compiled code shows labels again") end
+check(profile.publish_labels(false), "once more")
+for _ = 1, 100 do check(silent() == true, "and nothing again") end
+do
+  local proxy = newproxy(true)
+  local result
+  getmetatable(proxy).__gc = function()
+    result = { profile.publish_labels(true) }
+  end
+  proxy = nil
+  collectgarbage()
+  fails("in a finalizer", 1, "labels cannot be published from a finalizer",
+    unpack(result, 1, 3))
+end
+check(profile.publish_labels(true), "and again")
+do
+  local proxy = newproxy(true)
+  getmetatable(proxy).__gc = function() profile.publish_labels(false) end
+  proxy = nil
+  collectgarbage()
+  check(published.shown() == nil, "ended in a finalizer")
+  wrap(function() check(published.shown() == nil, "ended, elsewhere") end)()
+end
+check(profile.publish_labels(true), "for the rest")
 profile.label { route = "/b" }
 shows("route=/b", "the main thread shows its own")
 wrap(function()

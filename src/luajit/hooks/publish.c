@@ -23,6 +23,7 @@
 #include "lj_lib.h"
 #include "lj_state.h"
 #include "lj_vm.h"
+#include "luajit.h"
 
 #include "src/base/sigsafe.h"
 #include "src/base/tls.h"
@@ -260,7 +261,12 @@ static int ljp_hook_enter_coroutine(lua_State *L, lua_State *co,
     if (publish_refused(L, kind))
       return 2;
   L->top = L->base + skip; /* The coroutine stays, for the collector. */
-  publish_enter(&outer, co);
+  if (LJP_LIKELY(noted)) {
+    publish_now.L = co; /* The VM is the same. */
+    publish_set(publish_labels(publish_now.vm, co));
+  } else {
+    publish_enter(&outer, co);
+  }
   int status = lj_vm_resume(co, from, 0, 0);
   setgcref(G(L)->cur_L, obj2gco(L));
   if (LJP_LIKELY(noted)) {
@@ -307,8 +313,8 @@ static const struct {
 };
 
 /* Changes the object of a function, if it is one of the three. It keeps its
-** identity, and with it its name. */
-static void publish_take(global_State *g, GCfuncC *fn)
+** identity, and with it its name. Returns whether it has changed. */
+static bool publish_take(global_State *g, GCfuncC *fn)
 {
   for (int kind = 0; kind < KINDS; kind++) {
     if (fn->ffid != publish_functions[kind].ffid ||
@@ -323,10 +329,12 @@ static void publish_take(global_State *g, GCfuncC *fn)
     }
     fn->f = publish_functions[kind].function;
     setmref(fn->pc, &g->bc_cfunc_int);
+    return true;
   }
+  return false;
 }
 
-static void publish_give_back(global_State *g, GCfuncC *fn)
+static bool publish_give_back(global_State *g, GCfuncC *fn)
 {
   for (int kind = 0; kind < KINDS; kind++) {
     if (fn->ffid != publish_functions[kind].ffid ||
@@ -334,7 +342,9 @@ static void publish_give_back(global_State *g, GCfuncC *fn)
       continue;
     fn->f = atomic_load(&publish_original[kind]);
     setmref(fn->pc, (char *)G2GG(g) + atomic_load(&publish_bytecode[kind]));
+    return true;
   }
+  return false;
 }
 
 static int publish_wrap(lua_State *L)
@@ -347,19 +357,33 @@ static int publish_wrap(lua_State *L)
   return results;
 }
 
-static void publish_each_function(lua_State *L,
-                                  void (*each)(global_State *g, GCfuncC *fn))
+/* Changes all functions of the VM. Compiled code that calls one of them goes on at the
+** bytecode that the function had, so such code must go. */
+static void publish_change_functions(lua_State *L,
+                                     bool (*change)(global_State *g,
+                                                    GCfuncC *fn))
 {
+  bool changed = false;
   for (GCobj *o = gcref(G(L)->gc.root); o; o = gcnext(o))
     if (o->gch.gct == ~LJ_TFUNC && isffunc(&o->fn))
-      each(G(L), &o->fn.c);
+      changed |= change(G(L), &o->fn.c);
+  if (changed)
+    luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_FLUSH);
+}
+
+/* Not in a finalizer: compiled code cannot be freed there. */
+static bool publish_may_change(lua_State *L)
+{
+  return !(G(L)->hookmask & HOOK_GC);
 }
 
 /* -- Beginning and end ----------------------------------------------------- */
 
-bool ljp_guest_can_publish(lua_State *L)
+enum ljp_guest_publishable ljp_guest_can_publish(lua_State *L)
 {
-  return ljp_vm_of_thread(L) != NULL;
+  if (!ljp_vm_of_thread(L))
+    return LJP_PUBLISHABLE_NO_ENTRY;
+  return publish_may_change(L) ? LJP_PUBLISHABLE : LJP_PUBLISHABLE_FINALIZER;
 }
 
 bool ljp_guest_publishes(lua_State *L)
@@ -377,7 +401,7 @@ void ljp_guest_publish(lua_State *L,
     vm->publishes = true;
     atomic_fetch_add(&ljp_publishing, 1);
   }
-  publish_each_function(L, publish_take);
+  publish_change_functions(L, publish_take);
   /* The present entry has noted nothing, so nobody will put back what was before. For
   ** the main thread, the next entry does (publish_enter). A coroutine shows its
   ** labels when it is resumed again. */
@@ -405,7 +429,8 @@ void ljp_guest_unpublish(lua_State *L)
   if (!vm || !vm->publishes)
     return;
   publish_end(vm);
-  publish_each_function(L, publish_give_back);
+  if (publish_may_change(L))
+    publish_change_functions(L, publish_give_back);
 }
 
 void ljp_guest_publish_closing(lua_State *L)
