@@ -44,7 +44,7 @@ cat "$patches"/*.patch | awk '
   /^--- src\/.*\.c$/ { file = $2; sub(/^src\//, "", file); sub(/\.c$/, "", file) }
   /^--- .*\.h$/ { file = "" }
   /^@@/ { there = /^@@ where there is / ? $5 : "-" }
-  file != "" && /^\+/ && match($0, /ljp_hook_[a-z_]+/) {
+  file != "" && /^\+/ && match($0, /ljp_(hook|vm)_[a-z_]+/) {
     print file, substr($0, RSTART, RLENGTH), there
   }' | sort -u > calls.txt
 while read -r object hook there; do

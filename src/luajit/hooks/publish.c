@@ -22,12 +22,13 @@
 #include "lj_frame.h"
 #include "lj_lib.h"
 #include "lj_state.h"
+#include "lj_trace.h"
 #include "lj_vm.h"
-#include "luajit.h"
 
 #include "src/base/sigsafe.h"
 #include "src/base/tls.h"
 #include "src/luajit/publish.h"
+#include "src/luajit/vm/lock.h"
 #include "src/luajit/vm/vm_of.h"
 
 /* The variable that readers look for. The library exports it. */
@@ -131,13 +132,7 @@ static inline bool publish_noted(const lua_State *L)
   return publish_now.L == L && L->cframe;
 }
 
-void ljp_hook_enter_call(lua_State *L, TValue *base, int nres1);
-int ljp_hook_enter_pcall(lua_State *L, TValue *base, int nres1, ptrdiff_t ef);
-int ljp_hook_enter_cpcall(lua_State *L, lua_CFunction func, void *ud,
-                          lua_CPFunction cp);
-int ljp_hook_enter_resume(lua_State *L, TValue *base, int nres1, ptrdiff_t ef);
-
-void ljp_hook_enter_call(lua_State *L, TValue *base, int nres1)
+static void ljp_hook_enter_call(lua_State *L, TValue *base, int nres1)
 {
   struct publish_outer outer;
   if (publish_noted(L)) {
@@ -149,7 +144,8 @@ void ljp_hook_enter_call(lua_State *L, TValue *base, int nres1)
   publish_leave(&outer);
 }
 
-int ljp_hook_enter_pcall(lua_State *L, TValue *base, int nres1, ptrdiff_t ef)
+static int ljp_hook_enter_pcall(lua_State *L, TValue *base, int nres1,
+                                ptrdiff_t ef)
 {
   struct publish_outer outer;
   if (publish_noted(L))
@@ -160,8 +156,8 @@ int ljp_hook_enter_pcall(lua_State *L, TValue *base, int nres1, ptrdiff_t ef)
   return status;
 }
 
-int ljp_hook_enter_cpcall(lua_State *L, lua_CFunction func, void *ud,
-                          lua_CPFunction cp)
+static int ljp_hook_enter_cpcall(lua_State *L, lua_CFunction func, void *ud,
+                                 lua_CPFunction cp)
 {
   struct publish_outer outer;
   if (publish_noted(L))
@@ -172,13 +168,44 @@ int ljp_hook_enter_cpcall(lua_State *L, lua_CFunction func, void *ud,
   return status;
 }
 
-int ljp_hook_enter_resume(lua_State *L, TValue *base, int nres1, ptrdiff_t ef)
+static int ljp_hook_enter_resume(lua_State *L, TValue *base, int nres1,
+                                 ptrdiff_t ef)
 {
   struct publish_outer outer;
   publish_enter(&outer, L);
   int status = lj_vm_resume(L, base, nres1, ef);
   publish_leave(&outer);
   return status;
+}
+
+/* What lua_call() and the others call (patch 0013). A thread must see its own changes
+** only: another thread's VM, which does not publish, may enter in either way. */
+__typeof__(lj_vm_call) *ljp_vm_call = lj_vm_call;
+__typeof__(lj_vm_pcall) *ljp_vm_pcall = lj_vm_pcall;
+__typeof__(lj_vm_cpcall) *ljp_vm_cpcall = lj_vm_cpcall;
+__typeof__(lj_vm_resume) *ljp_vm_resume = lj_vm_resume;
+
+/* Relaxed: see above. */
+static void publish_turn_entries(bool on)
+{
+  __atomic_store_n(&ljp_vm_call, on ? ljp_hook_enter_call : lj_vm_call,
+                   __ATOMIC_RELAXED);
+  __atomic_store_n(&ljp_vm_pcall, on ? ljp_hook_enter_pcall : lj_vm_pcall,
+                   __ATOMIC_RELAXED);
+  __atomic_store_n(&ljp_vm_cpcall, on ? ljp_hook_enter_cpcall : lj_vm_cpcall,
+                   __ATOMIC_RELAXED);
+  __atomic_store_n(&ljp_vm_resume, on ? ljp_hook_enter_resume : lj_vm_resume,
+                   __ATOMIC_RELAXED);
+}
+
+/* One VM more publishes, or one less. */
+static void publish_count(int change)
+{
+  ljp_lock(LJP_LOCK_VMS);
+  uint32_t before = atomic_fetch_add(&ljp_publishing, (uint32_t)change);
+  if (!before || !(before + (uint32_t)change))
+    publish_turn_entries(change > 0);
+  ljp_unlock(LJP_LOCK_VMS);
 }
 
 /* -- coroutine.resume, coroutine.wrap -------------------------------------- */
@@ -367,8 +394,10 @@ static void publish_change_functions(lua_State *L,
   for (GCobj *o = gcref(G(L)->gc.root); o; o = gcnext(o))
     if (o->gch.gct == ~LJ_TFUNC && isffunc(&o->fn))
       changed |= change(G(L), &o->fn.c);
-  if (changed)
-    luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_FLUSH);
+  if (changed) {
+    lj_trace_abort(G(L));
+    lj_trace_flushall(L);
+  }
 }
 
 /* Not in a finalizer: compiled code cannot be freed there. */
@@ -399,7 +428,7 @@ void ljp_guest_publish(lua_State *L,
   atomic_store(&publish_from, publisher);
   if (!vm->publishes) {
     vm->publishes = true;
-    atomic_fetch_add(&ljp_publishing, 1);
+    publish_count(1);
   }
   publish_change_functions(L, publish_take);
   /* The present entry has noted nothing, so nobody will put back what was before. For
@@ -420,7 +449,7 @@ static void publish_end(struct ljp_vm *vm)
   vm->publishes = false;
   if (publish_now.vm == vm)
     publish_set(NULL);
-  atomic_fetch_sub(&ljp_publishing, 1);
+  publish_count(-1);
 }
 
 void ljp_guest_unpublish(lua_State *L)

@@ -34,8 +34,9 @@ is() {
 export ASAN_OPTIONS=detect_leaks=0
 
 # The modes, and what each gives to ljprof record. "off" is our library without
-# any session; what all are compared with is LuaJIT without our patches.
-modes='off perf posix fallback wall sampled every native together children'
+# any session, "published" the same while labels are published; what all are compared
+# with is LuaJIT without our patches.
+modes='off published perf posix fallback wall sampled every native together children'
 [ -z "${LJP_ZOO_MODES:-}" ] || modes=$LJP_ZOO_MODES
 # shellcheck disable=SC2016 # expanded when it is used
 options() {
@@ -82,6 +83,8 @@ launch() {
   case $mode in
   none) set -- env LD_LIBRARY_PATH="$reference" "$program" "$@" ;;
   off) set -- env LD_LIBRARY_PATH="$BUILD_DIR/lib" "$program" "$@" ;;
+  published) set -- env LD_LIBRARY_PATH="$BUILD_DIR/lib" LJPROF_PUBLISH_LABELS=1 \
+    "$program" "$@" ;;
   fallback) set -- "$BUILD_DIR/zoo/tools/without_perf" "$ljprof" record \
     $(options "$mode") -o "$tmp/rec/out.ljp" -- "$program" "$@" ;;
   *) set -- "$ljprof" record $(options "$mode") -o "$tmp/rec/out.ljp" -- \
@@ -99,12 +102,17 @@ launch() {
   grep -vE '^(ljprof|timeout:|Killed|Aborted|Segmentation fault)' "$tmp/stderr" > "$tmp/err" || :
 }
 
+# has_session MODE
+has_session() {
+  [ "$1" != off ] && [ "$1" != published ]
+}
+
 # problem CASE MODE: the first thing that is wrong with the last launch, if any.
 problem() {
   refuses=
   # For what it misses ljprof record fails in place of a program that succeeded.
   ! for_case cut "$1" || [ "$code$code_wanted" != 10 ] || code=0
-  if [ "$2" != off ] && { is refused || for_case may-refuse "$1"; } &&
+  if has_session "$2" && { is refused || for_case may-refuse "$1"; } &&
     grep -q '^ljprof: not recorded' "$tmp/stderr"; then
     refuses=1
     [ "$code$code_wanted" != 10 ] || code=0
@@ -122,7 +130,7 @@ problem() {
       grep '^[<>]' | head -n 4 | tr '\n' ' ')"
   elif ! cmp -s "$tmp/err" "$tmp/err.wanted"; then
     echo "standard error differs: $(head -n 2 "$tmp/err" | tr '\n' ' ')"
-  elif [ "$2" = off ]; then
+  elif ! has_session "$2"; then
     return
   elif [ -n "$refuses" ]; then
     ! is refused || grep -qF "$(said refused)" "$tmp/stderr" ||
