@@ -103,6 +103,41 @@ static int c_resumes(lua_State *L)
   return 0;
 }
 
+/* The end of publishing inside of an entry. */
+static int c_ends(lua_State *L)
+{
+  lua_State *co = lua_newthread(L);
+  luaL_loadstring(co, "shows('route=/main') "
+                      "misc.profile.publish_labels(false) shows('-')");
+  check_number("an end inside", 0, lua_resume(co, 0));
+  check("after an end inside", "-", shown());
+  check_number("begin again", PROFILE_SUCCESS, luaM_publish_labels(L, 1));
+  check("after a beginning", "route=/main", shown());
+  return 0;
+}
+
+/* When the context was published; it must change with each key. */
+static uint64_t context_time(void)
+{
+  struct published_header header;
+  unsigned count;
+  uint64_t at = published_find(getpid(), &count);
+  return published_header(getpid(), at, &header) ? header.time : 0;
+}
+
+static void new_keys(lua_State *L)
+{
+  for (int i = 0; i < 5; i++) {
+    char code[128];
+    const uint64_t before = context_time();
+    snprintf(code, sizeof code,
+             "misc.profile.with({new%d = 1}, shows, 'new%d=1,route=/main')", i,
+             i);
+    run(L, code);
+    check_number("a later time", 1, before && context_time() > before);
+  }
+}
+
 /* A call on another coroutine of the VM. */
 static int c_calls(lua_State *L)
 {
@@ -139,6 +174,9 @@ static void one_vm(void)
   run(L, "c_resumes(function() shows('route=/co') coroutine.yield() "
          "shows('route=/co') error('x') end)");
   run(L, "c_calls() shows('route=/main')");
+  lua_register(L, "c_ends", c_ends);
+  run(L, "c_ends() shows('route=/main')");
+  new_keys(L);
   check("after C functions", "-", shown());
   lua_State *co = lua_newthread(L);
   luaM_label(co, "route", "/host");
@@ -194,6 +232,7 @@ static void two_vms(void)
   other_vm = vm_with(NULL);
   run(L, "other [[ misc.profile.label {route = '/two'} shows('-') "
          "coroutine.wrap(function() shows('-') end)() ]] shows('route=/one')");
+  run(L, "other [[ shows('-') ]] shows('route=/one')");
   check_number("publish", PROFILE_SUCCESS, luaM_publish_labels(other_vm, 1));
   run(L, "other [[ shows('route=/two') coroutine.wrap(function() "
          "shows('route=/two') end)() ]] shows('route=/one')");

@@ -141,6 +141,15 @@ for _, way in ipairs { "resume", "wrap" } do
   end
   print(way, message(pcall(dive, 1)), deepest > 1000, ends)
 end
+-- A young thread gets more than it has room for.
+for _, n in ipairs { 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 30, 60, 1000, 7900 } do
+  local gives = create(function() while true do yield(unpack({}, 1, n)) end end)
+  local gives_wrapped = wrap(function() while true do yield(unpack({}, 1, n)) end end)
+  print(n, wrap(function() return count(resume(gives)) end)(),
+    wrap(function() return count(gives_wrapped()) end)(),
+    select(2, resume(create(resume), gives)), count(resume(create(resume), gives)),
+    count(wrap(gives_wrapped)()))
+end
 -- Results that the resumer has no room for come again, as before.
 local function fill(n, f)
   if n == 0 then return f() end
