@@ -108,6 +108,7 @@ static uint8_t *context_put_text(uint8_t *to, unsigned field, const char *text)
 {
   size_t bytes = strlen(text);
   to = context_put_head(to, field, bytes);
+  /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): protobuf has no NUL. */
   memcpy(to, text, bytes);
   return to + bytes;
 }

@@ -52,6 +52,7 @@ END
 mkfifo answers
 "$luajit" works.lua < answers > said.txt &
 pid=$!
+# shellcheck disable=SC2016 # expanded at the end
 at_end='kill $pid 2> /dev/null; wait $pid 2> /dev/null'
 exec 5> answers
 # said WORD: waits until the program says it.

@@ -238,27 +238,29 @@ static bool publish_refused(lua_State *L, enum publish_kind kind)
   return true;
 }
 
-/* Moves the arguments from `args` to the top of L on to the coroutine. Returns where
-** it begins; NULL: there is no room, or it cannot be resumed. */
-static TValue *publish_move_arguments(lua_State *L, lua_State *co, TValue *args)
+/* Moves the arguments from `args` to the top of L on to the coroutine; *from: where it
+** begins. False: there is no room, or it cannot be resumed. */
+static bool publish_move_arguments(lua_State *L, lua_State *co, TValue *args,
+                                   TValue **from)
 {
   const ptrdiff_t count = L->top - args;
   TValue *to = co->top;
   if (co->cframe || co->status > LUA_YIELD)
-    return NULL;
+    return false;
   if (co->status == LUA_OK) {
     if (to == co->base)
-      return NULL;
+      return false;
     to++; /* Below a frame's arguments is a function and an empty slot. */
   }
   if (to + count > mref(co->maxstack, TValue))
-    return NULL;
+    return false;
   if (co->status == LUA_OK)
     copyTV(L, to - 1, to - 2);
   for (ptrdiff_t i = 0; i < count; i++)
     copyTV(L, to + i, args + i);
   co->top = to + count;
-  return to;
+  *from = to;
+  return true;
 }
 
 /* Moves the results to L, below `skip` slots. Returns their number. */
@@ -284,7 +286,7 @@ static int ljp_hook_enter_coroutine(lua_State *L, lua_State *co,
   const bool noted = publish_noted(L);
   struct publish_outer outer;
   TValue *from;
-  while (!(from = publish_move_arguments(L, co, L->base + skip)))
+  while (!publish_move_arguments(L, co, L->base + skip, &from))
     if (publish_refused(L, kind))
       return 2;
   L->top = L->base + skip; /* The coroutine stays, for the collector. */
