@@ -10,6 +10,14 @@ here=$SOURCE_DIR/test/e2e
 "$luajit" "$here/label_api.lua" > api.txt 2>&1 || fail "$(cat api.txt)"
 ok "the Lua interface: $(cat api.txt)"
 
+code=0
+"$BUILD_DIR/bin/owner_host" > owners.txt 2>&1 || code=$?
+case $code in
+0) ok "threads that belong to a host's work inherit labels" ;;
+77) ok "this LuaJIT knows no owners of threads" ;;
+*) fail "owners: $(cat owners.txt)" ;;
+esac
+
 # More sets than a process can have.
 cat > many.lua << 'EOF'
 for i = 1, 10000 do

@@ -43,7 +43,7 @@ config() {
         local threads = {}
         for i = 1, 2 do
           threads[i] = ngx.thread.spawn(function()
-            check(route)
+            check(route, mine)
             misc.profile.label { a = tenant .. i }
             for _ = 1, 3 do
               ngx.sleep(0.001)
