@@ -56,6 +56,7 @@ local function look()
 end
 look()
 assert(misc.profile.listen("fields.sock"))
+assert(misc.profile.publish_labels(true))
 assert(misc.profile.start{path = "fields.ljp", memory = {every = true}})
 local kept = {}
 for i = 1, 1009 do kept[i] = {i} end
@@ -76,8 +77,10 @@ same("misc.sysprof.status", section("misc.sysprof / Fields of status"),
   seen["sysprof.status"])
 same("misc.memprof.status", section("misc.memprof / Fields of status"),
   seen["memprof.status"])
-same("misc.profile.status", section("misc.profile / Fields of status"),
-  seen["profile.status"])
+local profile = section("misc.profile / Fields of status")
+same("misc.profile.status", profile, seen["profile.status"])
+listed("misc.profile.status", profile, "publish_labels",
+  seen["profile.status"].publish_labels)
 
 -- Functions.
 for _, name in ipairs{"sysprof", "memprof", "profile"} do

@@ -286,10 +286,11 @@ static void our_hooks_are_no_work_of_the_program(void **state)
 {
   (void)state;
   uint64_t host = begin_in_host(true);
-  enum { HOOK, INNER, OURS, FRESH, GIVEN, LATE, PARSE, LIKE };
+  enum { HOOK, INNER, OURS, FRESH, GIVEN, LATE, PARSE, ENTER, LIKE };
   static const char *const names[] = {
       "ljp_hook_gc",     "map_put",   "ljp_every_hook", "every_fresh",
-      "lj_alloc_malloc", "proto_add", "fs_finish",      "ljp_like"};
+      "lj_alloc_malloc", "proto_add", "fs_finish",      "ljp_hook_enter_call",
+      "ljp_like"};
   for (unsigned i = 0; i < 2 * sizeof names / sizeof *names; i++)
     symbol(i / 2 == LIKE ? LIBMINE : LIBVM, 0x400 + i, 0, names[i / 2]);
   uint64_t f = frame(host, LJP_FRAME_LUA, F, 11);
@@ -309,6 +310,10 @@ static void our_hooks_are_no_work_of_the_program(void **state)
   uint64_t parse = frame(f, LJP_FRAME_HOST, LIBVM, AT(PARSE));
   uint64_t late = frame(parse, LJP_FRAME_HOST, LIBVM, AT(LATE));
   uint64_t like = frame(f, LJP_FRAME_CFUNC, LIBMINE, AT(LIKE));
+  uint64_t enter = frame(f, LJP_FRAME_HOST, LIBVM, AT(ENTER));
+  uint64_t entered = frame(enter, LJP_FRAME_HOST, LIBMINE, QSORT + 1);
+  sample(enter, 47);
+  sample(entered, 53);
   sample(add, 2);
   sample(hook, 3);
   sample(inner, 5);
@@ -335,10 +340,13 @@ static void our_hooks_are_no_work_of_the_program(void **state)
   assert_int_equal(count_at(p, IN_F "lj_tab_new;lj_alloc_malloc"), 37);
   assert_int_equal(count_at(p, IN_F "fs_finish;[profiler]"), 41);
   assert_int_equal(count_at(p, IN_F "ljp_like"), 43);
+  /* A hook that runs the program's code. */
+  assert_int_equal(count_at(p, IN_F "ljp_hook_enter_call"), 47);
+  assert_int_equal(count_at(p, IN_F "ljp_hook_enter_call;qsort"), 53);
 #undef IN_F
   assert_int_equal(ljp_profile_fold(p, NULL), LJP_OK);
   same_sums(p);
-  assert_int_equal(count_at(p, "f a.lua:10"), 2 + 29 + 37);
+  assert_int_equal(count_at(p, "f a.lua:10"), 2 + 29 + 37 + 47 + 53);
   assert_int_equal(count_at(p, "f a.lua:10;[profiler]"),
                    3 + 5 + 7 + 11 + 13 + 23 + 31 + 41);
   ljp_profile_free(p);
