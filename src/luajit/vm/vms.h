@@ -43,9 +43,9 @@ struct ljp_vm {
   void *recorder;      /* the memory profiler's, under whose lock it changes, on
                        ** the VM's own thread */
   bool closing;        /* lua_close() has begun; for its own thread only */
-  bool publishes;      /* its labels (hooks/publish.c); for its own thread only */
-  bool publish_begun;  /* during an entry that may not be over; the same */
-  bool barred;         /* heap/stubs.c must not touch it; LJP_LOCK_VMS */
+  bool publishes; /* its labels (hooks/publish.c); for its own thread only */
+  bool publish_begun; /* during an entry that may not be over; the same */
+  bool barred;        /* heap/stubs.c must not touch it; LJP_LOCK_VMS */
 };
 
 enum { LJP_VM_CHUNK = 64, LJP_VM_CHUNKS = 4096 };
