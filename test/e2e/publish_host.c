@@ -138,6 +138,25 @@ static void new_keys(lua_State *L)
   }
 }
 
+/* An error that leaves a call on another coroutine. */
+static int c_leaves(lua_State *L)
+{
+  lua_State *co = lua_newthread(L);
+  luaM_label(co, "route", "/left");
+  luaL_loadstring(co, "shows('route=/left') error('x')");
+  lua_call(co, 0, 0);
+  return 0;
+}
+
+static int c_catches(lua_State *L)
+{
+  lua_pushcfunction(L, c_leaves);
+  check_number("an error leaves a coroutine", LUA_ERRRUN,
+               lua_pcall(L, 0, 0, 0));
+  check("after it", "route=/main", shown());
+  return 0;
+}
+
 /* A call on another coroutine of the VM. */
 static int c_calls(lua_State *L)
 {
@@ -174,6 +193,8 @@ static void one_vm(void)
   run(L, "c_resumes(function() shows('route=/co') coroutine.yield() "
          "shows('route=/co') error('x') end)");
   run(L, "c_calls() shows('route=/main')");
+  lua_register(L, "c_catches", c_catches);
+  run(L, "c_catches() shows('route=/main')");
   lua_register(L, "c_ends", c_ends);
   run(L, "c_ends() shows('route=/main')");
   new_keys(L);
@@ -193,6 +214,8 @@ static void one_vm(void)
   run(L, "misc.profile.publish_labels(true) shows('tenant=t')");
   run(L, "shows('tenant=t')");
   check("the entry that began it is over", "-", shown());
+  luaM_label(L, "more", "1");
+  check("a label outside", "-", shown());
   lua_close(L);
   check("closed", "none", context_is());
   check("closed: nothing is shown", "-", shown());

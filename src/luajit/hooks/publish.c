@@ -84,9 +84,15 @@ static inline const void *publish_labels(const struct ljp_vm *vm,
   return vm && vm->publishes ? publish_record(L->ljp_labels) : NULL;
 }
 
+/* Is L noted, and runs? Then its entry puts back what was before. */
+static inline bool publish_noted(const lua_State *L)
+{
+  return publish_now.L == L && L->cframe;
+}
+
 void ljp_guest_publish_change(lua_State *L)
 {
-  if (publish_now.L == L)
+  if (publish_noted(L))
     publish_set(publish_labels(publish_now.vm, L));
 }
 
@@ -126,10 +132,16 @@ static inline void publish_leave(const struct publish_outer *outer)
   publish_set(publishes ? outer->record : NULL);
 }
 
-/* Is L noted, and runs? Then its entry puts back what was before. */
-static inline bool publish_noted(const lua_State *L)
+/* After a protected call that needed no entry of its own. An error may have left
+** other entries without their end. */
+static inline int publish_caught(lua_State *L, int status)
 {
-  return publish_now.L == L && L->cframe;
+  if (LJP_UNLIKELY(status != 0)) {
+    publish_now.L = L;
+    publish_now.vm = ljp_vm_of_thread(L);
+    publish_set(publish_labels(publish_now.vm, L));
+  }
+  return status;
 }
 
 static void ljp_hook_enter_call(lua_State *L, TValue *base, int nres1)
@@ -149,7 +161,7 @@ static int ljp_hook_enter_pcall(lua_State *L, TValue *base, int nres1,
 {
   struct publish_outer outer;
   if (publish_noted(L))
-    return lj_vm_pcall(L, base, nres1, ef);
+    return publish_caught(L, lj_vm_pcall(L, base, nres1, ef));
   publish_enter(&outer, L);
   int status = lj_vm_pcall(L, base, nres1, ef);
   publish_leave(&outer);
@@ -161,7 +173,7 @@ static int ljp_hook_enter_cpcall(lua_State *L, lua_CFunction func, void *ud,
 {
   struct publish_outer outer;
   if (publish_noted(L))
-    return lj_vm_cpcall(L, func, ud, cp);
+    return publish_caught(L, lj_vm_cpcall(L, func, ud, cp));
   publish_enter(&outer, L);
   int status = lj_vm_cpcall(L, func, ud, cp);
   publish_leave(&outer);
