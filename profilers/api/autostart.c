@@ -1,6 +1,7 @@
 /*
-** What the environment asks for: a session, and a door for clients; see
-** autostart.h. Each begins once in a process, on the thread of its first VM.
+** What the environment asks for: a session, a door for clients, and labels for other
+** profilers; see autostart.h. Session and door begin once in a process, on the thread
+** of its first VM; each VM publishes its labels.
 */
 #include "profilers/api/autostart.h"
 

@@ -2,9 +2,10 @@
 ** What the environment asks for. With LJPROF_RECORD, which `ljprof record` or
 ** whoever runs a service sets, the first VM that opens its libraries starts a
 ** session that lasts until the program ends. With LJPROF_LISTEN=PATH it opens a door for clients
-** (profilers/join/listen.h). These are the only cases in which the library prints:
-** if the session cannot start, or there can be no door, the library says so on
-** standard error.
+** (profilers/join/listen.h). With LJPROF_PUBLISH_LABELS each VM publishes its labels
+** (profilers/session/published.h). These are the only cases in which the library
+** prints: if the session cannot start, there can be no door, or nothing can be
+** published, the library says so on standard error.
 **
 ** LJPROF_RECORD has settings (settings.h) or, from `ljprof record`, a request. That
 ** begins with "preload", "told" or "pid", and holds NAME=VALUE pairs, separated by ';': "pid", the process to

@@ -149,9 +149,8 @@ static uint32_t context_encode(uint8_t *to, const char *const *keys,
 /* Does this line of /proc/self/maps name a process context? */
 static bool context_is_line(const char *line)
 {
-  static const char *const names[] = {"[anon_shmem:" CONTEXT_NAME "]",
-                                      "[anon:" CONTEXT_NAME "]",
-                                      "/memfd:" CONTEXT_NAME};
+  static const char *const names[] = {"[anon_shmem:OTEL_CTX]",
+                                      "[anon:OTEL_CTX]", "/memfd:OTEL_CTX"};
   /* Address, rights, offset, device and inode stand before the name. */
   for (int field = 0; field < 5; field++) {
     line += strcspn(line, " ");

@@ -49,5 +49,6 @@ int main(void)
     fprintf(stderr, "%s\n", lua_tostring(co, -1));
     return 1;
   }
+  lua_close(main_thread);
   return 0;
 }
