@@ -365,8 +365,8 @@ static enum ljp_status memprof_close_session(struct ljp_failure *why)
     memprof_unlock();
   }
   if (!g->options.shared) {
-    status = ljp_output_stop(&g->options.output, &g->hold, &session, &bytes,
-                             why);
+    status =
+        ljp_output_stop(&g->options.output, &g->hold, &session, &bytes, why);
     ljp_guest_protos_release(&g->hold);
   }
   if (joined) {
