@@ -15,8 +15,8 @@
 ** 5.9), or a sandbox forbids it, and nothing has changed. */
 bool ljp_own_table_enter(int keep, bool standard);
 
-/* In a table of our own: leaves the program's standard streams, and sees to it that
-** what is written to standard error does not land in a file of ours. */
+/* In a table of our own: closes its copies of the program's standard streams. What is
+** written to standard error afterwards never lands in a file of ours. */
 void ljp_own_table_leave_standard(void);
 
 /* Is there a sandbox that might end the program for a system call that it does not
