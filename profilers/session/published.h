@@ -1,8 +1,8 @@
 /*
-** What other profilers see of labels (OTEP 4947): for each set a record, which threads
-** show while they work with the set (src/luajit/publish.h), and the names of its keys
-** in the process context (process_context.h). Any thread; on the VM's own one where it
-** takes a VM.
+** What other profilers see of labels (OTEP 4947, a proposal of OpenTelemetry). Each set
+** has a record, which threads show while they work with the set (src/luajit/publish.h).
+** The process context (process_context.h) names the keys. Any thread may call; a
+** function that takes a VM is called on the VM's own thread.
 **
 ** Bounded: a record for each set of labels at most (labels.h), of 640 bytes, and 256
 ** keys. What does not fit is left out, and counted.

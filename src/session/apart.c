@@ -1,9 +1,8 @@
 /*
-** A session whose writer thread is apart from the program: it has a table of
-** descriptors of its own, so that files and folders are opened, and closed, by it
-** alone. What other threads have opened for it (the frames of a heap snapshot)
-** comes through a pair of sockets, whose ends stay in the program's table until the
-** session is freed.
+** A session whose writer thread is apart from the program: the thread has its own
+** descriptor table, so it alone opens and closes files and folders. Descriptors that
+** other threads open for it (the frames of a heap snapshot) come through a pair of
+** sockets, whose ends stay in the program's table until the session is freed.
 */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +25,7 @@ void ljp_session_close_passage(struct ljp_session *s)
   s->apart = s->own_table = false;
 }
 
-/* In a child of fork(), one may have come before the passage. */
+/* In a child of fork(), a heap snapshot may have come before the sockets exist. */
 static bool apart_has_heap_locked(const struct ljp_session *s)
 {
   for (const struct ljp_message *m = s->inbox; m; m = m->next)

@@ -3,8 +3,8 @@
 ** lua_cpcall() and lua_resume() come here while any VM publishes (patch 0013), and so
 ** do the functions coroutine.resume and coroutine.wrap of a VM that publishes.
 **
-** Invariant: while L runs, publish_now.L is L. Each entry notes what was so before,
-** and puts it back. Only addresses are compared: what was noted may be stale if an
+** Invariant: while L runs, publish_now.L is L. Each entry saves what was noted before
+** and restores it. Only addresses are compared: what was noted may be stale if an
 ** error or a host's longjmp() has left an entry without its end.
 **
 ** Records stay, so whoever reads otel_thread_ctx_v1 finds one or NULL. Only the
