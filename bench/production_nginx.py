@@ -6,8 +6,8 @@ Two servers of one worker each, one of them with this variable in its environmen
 has a load generator of its own, which is stopped (SIGSTOP) while the other server is
 measured. The measure changes sides every tenth of a second, since the machine is no
 quieter over a second than over a tenth. Two servers that are not recorded at all differ
-by some 3 percent for as long as they live (each compiles other traces, and lies elsewhere
-in memory), so SERVERS pairs of them are started, one after the other. The figure is the
+by up to 3 percent for as long as they live (each compiles other traces, and has other
+addresses), so SERVERS pairs of them are started, one after the other. The figure is the
 mean of their medians, and beside it its standard error.
 """
 import os

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The writer thread of a service's session has a table of descriptors of its own: the
+# The writer thread of a service's session has its own table of descriptors: the
 # program meets none of its files, may close all descriptors, and the session goes on.
 # In a sandbox, and with perf events, it shares the program's.
 . "$(dirname "$0")/lib.sh"
