@@ -1,7 +1,8 @@
 #!/bin/sh
 # What a service pays that is always recorded (--preset production, --ring,
 # --continuous): paired runs of the same library, with and without the recording,
-# on programs that only compute and on nginx under load. Target: 0.5 % at most.
+# on programs that only compute and on nginx under load. Aim: 0.5 %; nginx may lose 1 %
+# of its throughput at most.
 #
 #   BUILD_DIR=build bench/production.sh [-n PAIRS] [-s SECONDS] [MEASURE]...
 #
