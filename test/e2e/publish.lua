@@ -170,9 +170,14 @@ callback:free()
 shows("route=/a", "after callbacks")
 wrap(function()
   profile.label { route = "/gc" }
+  -- Upstream's newest has a thread of its own for finalizers, which has no labels.
+  local this = coroutine.running()
   do
     local proxy = newproxy(true)
-    getmetatable(proxy).__gc = function() agree("a finalizer") called = "gc" end
+    getmetatable(proxy).__gc = function()
+      if coroutine.running() == this then agree("a finalizer") end
+      called = "gc"
+    end
   end
   collectgarbage()
   collectgarbage()
