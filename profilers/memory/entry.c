@@ -56,6 +56,21 @@ static __attribute__((used)) void entry_values(void)
   "  addq $56, %rsp\n"                                                        \
   "  .cfi_adjust_cfa_offset -56\n"                                            \
   "  ret\n"
+/* Around a call of the allocator: if it refuses, the recorder gets the arguments. */
+#define KEEP_ARGUMENTS                                                         \
+  "  subq $40, %rsp\n"                                                         \
+  "  .cfi_adjust_cfa_offset 40\n"                                              \
+  "  movq %rdi, (%rsp)\n"                                                      \
+  "  movq %rsi, 8(%rsp)\n"                                                     \
+  "  movq %rdx, 16(%rsp)\n"                                                    \
+  "  movq %rcx, 24(%rsp)\n"
+#define GET_ARGUMENTS                                                          \
+  "  movq (%rsp), %rdi\n"                                                      \
+  "  movq 8(%rsp), %rsi\n"                                                     \
+  "  movq 16(%rsp), %rdx\n"                                                    \
+  "  movq 24(%rsp), %rcx\n"                                                    \
+  "  addq $40, %rsp\n"                                                         \
+  "  .cfi_adjust_cfa_offset -40\n"
 /* clang-format on */
 #define BEGIN(name)                                                            \
   ".pushsection .text\n.balign 64\n.globl " name "\n.hidden " name "\n"        \
@@ -127,19 +142,9 @@ __asm__(".hidden ljp_own\n"
         "  testb $.Lljp_block_flag, -8(%rsi)\n"
         "  jnz 4f\n"
         "  movq $0, " LAST_SIZE "\n" /* 6 tells what is refused */
-        "  subq $40, %rsp\n"
-        "  .cfi_adjust_cfa_offset 40\n"
-        "  movq %rdi, (%rsp)\n"
-        "  movq %rsi, 8(%rsp)\n"
-        "  movq %rdx, 16(%rsp)\n"
-        "  movq %rcx, 24(%rsp)\n"
+        KEEP_ARGUMENTS
         "  call *" ALLOC "\n"
-        "  movq (%rsp), %rdi\n"
-        "  movq 8(%rsp), %rsi\n"
-        "  movq 16(%rsp), %rdx\n"
-        "  movq 24(%rsp), %rcx\n"
-        "  addq $40, %rsp\n"
-        "  .cfi_adjust_cfa_offset -40\n"
+        GET_ARGUMENTS
         "  testq %rax, %rax\n"
         "  jz 6f\n"
         "7:\n"
@@ -242,21 +247,11 @@ __asm__(BEGIN("ljp_sampled_hook")
         "  shrl $4, %eax\n"
         "  cmpb $0, " FILTER "(%rdi,%rax)\n"
         "  jne 4f\n"
-        "  subq $40, %rsp\n"
-        "  .cfi_adjust_cfa_offset 40\n"
-        "  movq %rdi, (%rsp)\n"
-        "  movq %rsi, 8(%rsp)\n"
-        "  movq %rdx, 16(%rsp)\n"
-        "  movq %rcx, 24(%rsp)\n"
+        KEEP_ARGUMENTS
         "  movq .Lljp_alloc(%rdi), %rax\n"
         "  movq .Lljp_ud(%rdi), %rdi\n"
         "  call *%rax\n"
-        "  movq (%rsp), %rdi\n"
-        "  movq 8(%rsp), %rsi\n"
-        "  movq 16(%rsp), %rdx\n"
-        "  movq 24(%rsp), %rcx\n"
-        "  addq $40, %rsp\n"
-        "  .cfi_adjust_cfa_offset -40\n"
+        GET_ARGUMENTS
         "  movl $1, %r9d\n"
         "  testq %rax, %rax\n"
         "  jz 6f\n"

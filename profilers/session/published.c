@@ -228,8 +228,8 @@ enum ljp_status ljp_publish_start(struct lua_State *L, struct ljp_failure *why)
   const enum ljp_guest_publishable can = ljp_guest_can_publish(L);
   if (can == LJP_PUBLISHABLE_NO_ENTRY)
     return ljp_fail(why, LJP_ERR_MEM, ENOMEM,
-                    "there was no memory for what the profilers note about "
-                    "this VM");
+                    "memory was short when this VM was made, so the profilers "
+                    "do not know it");
   if (can == LJP_PUBLISHABLE_FINALIZER)
     return ljp_fail(why, LJP_ERR_RUN, EPERM,
                     "labels cannot be published from a finalizer");

@@ -51,6 +51,6 @@ bool ljp_own_table_is_risky(void)
     return true;
   text[n] = '\0';
   const char *mode = strstr(text, key);
-  /* A kernel without sandboxes does not have the line. */
-  return mode && mode[sizeof key - 1] != '0';
+  /* A kernel without sandboxes does not have the line; a long text is cut. */
+  return mode ? mode[sizeof key - 1] != '0' : n == sizeof text - 1;
 }
