@@ -33,9 +33,9 @@ static const char jitdump_help[] =
     "  --force           replace files of an earlier run\n"
     "  --help            show this help\n"
     "\n"
-    "Exit code: 0 success, 1 the program cannot be joined, or a session runs "
-    "in it, 2\n"
-    "wrong usage.\n";
+    "Exit code: 0 success, 1 the program cannot be joined, or a CPU session or "
+    "one of\n"
+    "another ljprof runs in it, 2 wrong usage.\n";
 
 static const char jitdump_name[] = "jitdump";
 

@@ -33,7 +33,7 @@ static const char help[] =
     "\n"
     "  -o, --output PATH   write to PATH ('-': standard output)\n"
     "  --force             replace PATH if it exists\n"
-    "  --svg               make a drawing of one view, for documents, also if "
+    "  --svg               make a drawing of one view, for documents, even if "
     "PATH\n"
     "                      does not end in .svg\n"
     "  --view NAME         draw this view: cpu, wall, alloc, live, leaks, "
