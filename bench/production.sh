@@ -13,6 +13,8 @@
 # nginx: one worker, wrk on another core. Time for a request, and CPU time of the
 # worker and of the profiler's threads for it; PAIRS pairs of servers. See
 # production_nginx.py. nginx-cpu and nginx-memory: the same with half of the recording.
+# nginx-hello: with a handler that says one word, so that what each request of nginx
+# pays for a second thread weighs most.
 #
 # The start of a session is in the figures of compute, but not in those of nginx. A
 # machine that is not quiet makes the spread larger than the cost.
@@ -89,17 +91,17 @@ compute() {
 }
 
 # -- nginx ---------------------------------------------------------------------
-# nginx_pairs NAME PARTS
+# nginx_pairs NAME PARTS [HANDLER]
 nginx_pairs() {
   need nginx libnginx-mod-http-lua lua-resty-core lua-resty-lrucache lua-cjson wrk \
     python3
   rm -rf "$tmp/store"
   mkdir -m 777 "$tmp/store"
   chmod 755 "$tmp"
-  port=$((21011 + $$ % 20000))
+  port=$((10011 + $$ % 20000)) # below those that the kernel gives to clients
   echo "$1, ${pairs:=40} pairs of servers:"
   python3 "$here/production_nginx.py" "$build" "$tmp" "$port" "$pairs" \
-    "LJPROF_RECORD=$settings;service=nginx;$2"
+    "${3:-rows}" "LJPROF_RECORD=$settings;service=nginx;$2"
   [ "$(find "$tmp/store" -name 'nginx-*.ljp' | wc -l)" -ge "$pairs" ] ||
     fail "nginx is not recorded: $(cat "$tmp/on.d/error.log")"
   "$build/bin/ljprof" exporter --textfile - "$tmp/store" > "$tmp/figures"
@@ -121,6 +123,7 @@ for what in "$@"; do
   nginx) nginx_pairs nginx preset=production ;;
   nginx-cpu) nginx_pairs "nginx, only CPU samples" "$only_cpu" ;;
   nginx-memory) nginx_pairs "nginx, only memory" "$only_memory" ;;
+  nginx-hello) nginx_pairs "nginx, one word" preset=production hello ;;
   *)
     echo "production: error: there is no measure '$what'" >&2
     exit 2

@@ -1,14 +1,15 @@
 """What nginx's worker pays for being recorded; production.sh calls this.
 
-production_nginx.py BUILD FOLDER PORT SERVERS VARIABLE=VALUE
+production_nginx.py BUILD FOLDER PORT SERVERS HANDLER VARIABLE=VALUE
 
 Two servers of one worker each, one of them with this variable in its environment. Each
 has a load generator of its own, which is stopped (SIGSTOP) while the other server is
 measured. The measure changes sides every tenth of a second, since the machine is no
 quieter over a second than over a tenth. Two servers that are not recorded at all differ
 by up to 3 percent for as long as they live (each compiles other traces, and has other
-addresses), so SERVERS pairs of them are started, one after the other. The figure is the
-mean of their medians, and beside it its standard error.
+addresses), so SERVERS pairs of them are started, one after the other; which server of a
+pair starts first changes from pair to pair. The figure is the mean of the medians of the
+pairs, and beside it its standard error.
 """
 import os
 import signal
@@ -40,31 +41,38 @@ http {{
   server {{
     listen 127.0.0.1:{port};
     location = /visits {{ content_by_lua_block {{ ngx.say(visits) }} }}
-    location / {{
-      content_by_lua_block {{
-        local cjson = require "cjson"
-        visits = visits + 1
-        local rows = {{}}
-        for i = 1, 40 do
-          rows[i] = {{ id = i, name = ("row %d"):format(i), even = i % 2 == 0 }}
-        end
-        table.sort(rows, function(a, b) return a.name < b.name end)
-        ngx.say(cjson.encode(rows))
-      }}
-    }}
+    location / {{ content_by_lua_block {{ {handler} }} }}
   }}
 }}
 """
 
+HANDLERS = {
+    "rows": """
+        local cjson = require "cjson"
+        visits = visits + 1
+        local rows = {}
+        for i = 1, 40 do
+          rows[i] = { id = i, name = ("row %d"):format(i), even = i % 2 == 0 }
+        end
+        table.sort(rows, function(a, b) return a.name < b.name end)
+        ngx.say(cjson.encode(rows))
+""",
+    "hello": """
+        visits = visits + 1
+        ngx.say("hello")
+""",
+}
+
 
 class Server:
-    def __init__(self, build, folder, port, variables):
+    def __init__(self, build, folder, port, handler, variables):
         self.port = port
         os.makedirs(f"{folder}/body", exist_ok=True)
         os.chmod(folder, 0o777)
         os.chmod(f"{folder}/body", 0o777)
         with open(f"{folder}/nginx.conf", "w") as file:
-            file.write(CONFIG.format(folder=folder, port=port))
+            file.write(CONFIG.format(folder=folder, port=port,
+                                     handler=HANDLERS[handler]))
         environment = dict(os.environ, LD_LIBRARY_PATH=f"{build}/lib", **variables)
         self.master = subprocess.Popen(
             ["nginx", "-c", f"{folder}/nginx.conf", "-p", folder], env=environment)
@@ -122,13 +130,18 @@ class Server:
             raise SystemExit(f"nginx: exit code {self.master.returncode}")
 
 
-def trial(build, folder, port, variables):
+def trial(number, build, folder, port, handler, variables):
     """Medians of the ratios of elapsed and of CPU time; and requests a second."""
-    off = Server(build, f"{folder}/off.d", port, {})
-    off.run(False)
-    on = Server(build, f"{folder}/on.d", port + 1, variables)
-    on.run(False)
-    for server in off, on:  # their traces are compiled
+    port += 2 * (number % 500)
+    sides = [("off.d", {}), ("on.d", variables)]
+    if number % 2:
+        sides.reverse()
+    servers = {}
+    for i, (name, environment) in enumerate(sides):
+        servers[name] = Server(build, f"{folder}/{name}", port + i, handler, environment)
+        servers[name].run(False)
+    off, on = servers["off.d"], servers["on.d"]
+    for server in servers.values():  # their traces are compiled
         server.measure(WARM_SECONDS)
     ratios = [], []
     rates = []
@@ -146,9 +159,9 @@ def trial(build, folder, port, variables):
 
 
 def main():
-    build, folder, port, servers, setting = sys.argv[1:]
+    build, folder, port, servers, handler, setting = sys.argv[1:]
     variables = dict([setting.split("=", 1)])
-    trials = [trial(build, folder, int(port) + 2 * (i % 500), variables)
+    trials = [trial(i, build, folder, int(port), handler, variables)
               for i in range(int(servers))]
     rate = statistics.median(trial[2] for trial in trials)
     print(f"  {rate:.0f} requests a second without the recording")

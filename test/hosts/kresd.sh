@@ -4,7 +4,7 @@
 . "$(dirname "$0")/record_lib.sh"
 need knot-resolver python3
 
-port=$((20011 + $$ % 20000))
+port=$((20011 + $$ % 12000))
 mkdir -m 777 "$tmp/cache"
 cat > "$tmp/kresd.conf" << EOL
 net.listen('127.0.0.1', $port, {kind = 'dns'})

@@ -38,7 +38,7 @@ EOF
 # server answers. If the port is taken, nginx exits at once, and the next port
 # is tried.
 nginx_start() {
-  port=$((20011 + $$ % 20000))
+  port=$((20011 + $$ % 12000))
   for _ in 1 2 3 4 5; do
     config
     "$@" > "$tmp/nginx.log" 2>&1 &

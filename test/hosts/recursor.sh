@@ -21,7 +21,7 @@ function preresolve(dq)
 end
 EOL
 : > "$tmp/recursor.conf"
-port=$((20011 + $$ % 20000)) drop=
+port=$((20011 + $$ % 12000)) drop=
 [ "$(id -u)" -ne 0 ] || drop='--setuid=pdns --setgid=pdns'
 # shellcheck disable=SC2086 # two options
 record_start /usr/sbin/pdns_recursor --config-dir="$tmp" --daemon=no $drop \

@@ -8,7 +8,7 @@ need rspamd
   exit 77
 }
 
-port=$((20011 + $$ % 20000))
+port=$((20011 + $$ % 12000))
 mkdir -p "$tmp/override.d" "$tmp/local.d" "$tmp/maps.d" "$tmp/var"
 chmod -R 777 "$tmp/var"
 cat > "$tmp/override.d/options.inc" << EOL

@@ -19,7 +19,7 @@ return function(env)
   end)
 end
 EOL
-port=$((20011 + $$ % 20000))
+port=$((20011 + $$ % 12000))
 # The plugin's file must have the name of its symbol.
 mkdir "$tmp/plugins"
 cp /usr/lib/uwsgi/plugins/luajit_plugin.so "$tmp/plugins/lua_plugin.so"
