@@ -11,6 +11,7 @@ addresses), so SERVERS pairs of them are started, one after the other; which ser
 pair starts first changes from pair to pair. The figure is the mean of the medians of the
 pairs, and beside it its standard error.
 """
+import atexit
 import os
 import signal
 import statistics
@@ -76,6 +77,7 @@ class Server:
         environment = dict(os.environ, LD_LIBRARY_PATH=f"{build}/lib", **variables)
         self.master = subprocess.Popen(
             ["nginx", "-c", f"{folder}/nginx.conf", "-p", folder], env=environment)
+        atexit.register(self.master.terminate)  # if a measure fails
         deadline = time.monotonic() + 10
         while True:
             try:
@@ -91,6 +93,7 @@ class Server:
         self.load = subprocess.Popen(
             ["wrk", "-t1", "-c8", "-d3600s", f"http://127.0.0.1:{port}/"],
             stdout=subprocess.DEVNULL)
+        atexit.register(self.load.kill)
 
     def visits(self):
         url = f"http://127.0.0.1:{self.port}/visits"
