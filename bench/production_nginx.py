@@ -20,7 +20,7 @@ import sys
 import time
 import urllib.request
 
-WARM_SECONDS = 0.7
+WARM_SECONDS = 4
 SECONDS = 0.1
 PAIRS = 8
 
@@ -144,8 +144,12 @@ def trial(number, build, folder, port, handler, variables):
         servers[name] = Server(build, f"{folder}/{name}", port + i, handler, environment)
         servers[name].run(False)
     off, on = servers["off.d"], servers["on.d"]
-    for server in servers.values():  # their traces are compiled
-        server.measure(WARM_SECONDS)
+    # Traces are compiled, and the recording has met the places that allocate.
+    for server in servers.values():
+        server.run(True)
+    time.sleep(WARM_SECONDS)
+    for server in servers.values():
+        server.run(False)
     ratios = [], []
     rates = []
     for i in range(PAIRS):
