@@ -8,8 +8,13 @@ measured. The measure changes sides every tenth of a second, since the machine i
 quieter over a second than over a tenth. Two servers that are not recorded at all differ
 by up to 3 percent for as long as they live (each compiles other traces, and has other
 addresses), so SERVERS pairs of them are started, one after the other; which server of a
-pair starts first changes from pair to pair. The figure is the mean of the medians of the
-pairs, and beside it its standard error.
+pair starts first changes from pair to pair. Workers run on one CPU and load generators on
+another one. Otherwise a worker shares its CPU with its load generator now and then.
+
+The figure is the mean of the medians of the pairs without the tenth at either end, and
+beside it the standard error of that. A virtual machine may be half as fast for a second,
+and a pair that meets such seconds says nothing. With LJP_BENCH_RAW set, a line for each
+pair is printed: number, medians, requests a second.
 """
 import atexit
 import os
@@ -23,6 +28,7 @@ import urllib.request
 WARM_SECONDS = 4
 SECONDS = 0.1
 PAIRS = 8
+CPUS = sorted(os.sched_getaffinity(0))
 
 CONFIG = """load_module /usr/lib/nginx/modules/ndk_http_module.so;
 load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
@@ -76,7 +82,8 @@ class Server:
                                      handler=HANDLERS[handler]))
         environment = dict(os.environ, LD_LIBRARY_PATH=f"{build}/lib", **variables)
         self.master = subprocess.Popen(
-            ["nginx", "-c", f"{folder}/nginx.conf", "-p", folder], env=environment)
+            ["nginx", "-c", f"{folder}/nginx.conf", "-p", folder], env=environment,
+            preexec_fn=lambda: os.sched_setaffinity(0, CPUS[:1]))
         atexit.register(self.master.terminate)  # if a measure fails
         deadline = time.monotonic() + 10
         while True:
@@ -92,7 +99,8 @@ class Server:
             self.worker = int(file.read())
         self.load = subprocess.Popen(
             ["wrk", "-t1", "-c8", "-d3600s", f"http://127.0.0.1:{port}/"],
-            stdout=subprocess.DEVNULL)
+            stdout=subprocess.DEVNULL,
+            preexec_fn=lambda: os.sched_setaffinity(0, CPUS[-1:]))
         atexit.register(self.load.kill)
 
     def visits(self):
@@ -162,7 +170,23 @@ def trial(number, build, folder, port, handler, variables):
         rates.append(1e9 / plain[0])
     off.end()
     on.end()
-    return [statistics.median(values) for values in (*ratios, rates)]
+    medians = [statistics.median(values) for values in (*ratios, rates)]
+    if "LJP_BENCH_RAW" in os.environ:
+        print("pair", number, *(f"{value:.4f}" for value in medians), flush=True)
+    return medians
+
+
+def trimmed(values):
+    """Mean without the tenth at either end; its standard error; the spread of one value.
+
+    The spread is that of the values with the two ends moved to their neighbours
+    (winsorized), as is usual for such a mean.
+    """
+    values = sorted(values)
+    count, cut = len(values), len(values) // 10
+    kept = values[cut:count - cut]
+    spread = statistics.stdev(cut * kept[:1] + kept + cut * kept[-1:])
+    return (statistics.mean(kept), spread * count ** 0.5 / len(kept), spread)
 
 
 def main():
@@ -175,9 +199,8 @@ def main():
     for kind, name in enumerate(("time for a request, by throughput",
                                  "CPU time of the worker for it")):
         costs = [(trial[kind] - 1) * 100 for trial in trials]
-        spread = statistics.stdev(costs)
-        print(f"  {name:35} {statistics.mean(costs):+.2f} %"
-              f" (+-{spread / len(costs) ** 0.5:.2f}; of one pair +-{spread:.2f})")
+        print("  {:35} {:+.2f} % (+-{:.2f}; of one pair +-{:.2f})".format(
+            name, *trimmed(costs)))
 
 
 main()
