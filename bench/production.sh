@@ -16,6 +16,12 @@
 # nginx-hello: with a handler that says one word, so that what each request of nginx
 # pays for a second thread weighs most.
 #
+# misses: instructions, and misses of the first caches for code and data (32 KiB each,
+# simulated by valgrind), that recording memory adds to programs that allocate. Samples
+# and the collector's phases are too rare for their code and data to stay in the caches,
+# so instructions say too little. The start is not in these figures. `never`: with
+# samples so far apart that hardly one is taken.
+#
 # The start of a session is in the figures of compute, but not in those of nginx. A
 # machine that is not quiet makes the spread larger than the cost.
 # shellcheck source=test/hosts/lib.sh
@@ -111,6 +117,42 @@ nginx_pairs() {
     "$(figure process_cpu_seconds_total) s"
 }
 
+# -- Misses --------------------------------------------------------------------
+# counts PARTS WORKLOAD SIZE: instructions, misses for code, misses for data
+counts() {
+  settings="output=$tmp/store;ring=100M;$1"
+  setarch "$(uname -m)" -R env -i LD_PRELOAD="$build/bench/even_start.so" \
+    LJP_BENCH_SEED=7 ${1:+"LJPROF_RECORD=$settings"} valgrind --tool=cachegrind \
+    --cache-sim=yes --I1=32768,8,64 --D1=32768,8,64 --LL=16777216,16,64 \
+    --smc-check=all-non-file --cachegrind-out-file=/dev/null \
+    "$build/bin/luajit" "$2" "$3" 2>&1 > /dev/null |
+    sed -nE 's/.*(I *refs|[ID]1 *misses): *([0-9,]*).*/\2/p' | tr -d , | xargs
+}
+
+misses() {
+  command -v valgrind > /dev/null || fail "valgrind is missing: ./run deps"
+  echo "misses              instructions  misses: code      data, of a million instructions"
+  for name in closures tables coroutines; do
+    workload=$here/workloads/$name.lua size=60
+    for side in off never memory; do
+      case $side in
+      off) parts='' ;;
+      never) parts='cpu=no;memory;sample=1G;flush=1000' ;;
+      memory) parts=$only_memory ;;
+      esac
+      # The second run has twice the work, and the same start.
+      {
+        counts "$parts" "$workload" $size
+        counts "$parts" "$workload" $((2 * size))
+      } | xargs | awk -v name="$name" -v side="$side" 'NF == 6 {
+          million = ($4 - $1) / 1e6
+          printf "  %-10s %-7s%13.1fM%14.0f%10.0f\n", name, side, million,
+                 ($5 - $2) / million, ($6 - $3) / million
+        }'
+    done
+  done
+}
+
 # figure NAME: the sum over all sessions of nginx.
 figure() {
   grep "^ljprof_$1{service=\"nginx\"" "$tmp/figures" |
@@ -120,6 +162,7 @@ figure() {
 for what in "$@"; do
   case $what in
   compute) compute ;;
+  misses) misses ;;
   nginx) nginx_pairs nginx preset=production ;;
   nginx-cpu) nginx_pairs "nginx, only CPU samples" "$only_cpu" ;;
   nginx-memory) nginx_pairs "nginx, only memory" "$only_memory" ;;
