@@ -19,8 +19,9 @@
 # misses: instructions, and misses of the first caches for code and data (32 KiB each,
 # simulated by valgrind), that recording memory adds to programs that allocate. Samples
 # and the collector's phases are too rare for their code and data to stay in the caches,
-# so instructions say too little. The start is not in these figures. `never`: with
-# samples so far apart that hardly one is taken.
+# so instructions say too little. The first figure is that of a run without a session;
+# the others are what a session adds, with samples so far apart that hardly one is taken
+# (never), and with one for each 512 KiB. The start is in none of them.
 #
 # The start of a session is in the figures of compute, but not in those of nginx. A
 # machine that is not quiet makes the spread larger than the cost.
@@ -118,37 +119,44 @@ nginx_pairs() {
 }
 
 # -- Misses --------------------------------------------------------------------
-# counts PARTS WORKLOAD SIZE: instructions, misses for code, misses for data
+# counts PARTS JIT WORKLOAD SIZE: instructions, misses for code, misses for data
 counts() {
-  settings="output=$tmp/store;ring=100M;$1"
   setarch "$(uname -m)" -R env -i LD_PRELOAD="$build/bench/even_start.so" \
-    LJP_BENCH_SEED=7 ${1:+"LJPROF_RECORD=$settings"} valgrind --tool=cachegrind \
+    LJP_BENCH_SEED="$seed" ${1:+"LJPROF_RECORD=$settings;$1"} \
+    valgrind --tool=cachegrind --smc-check=all-non-file --cachegrind-out-file=/dev/null \
     --cache-sim=yes --I1=32768,8,64 --D1=32768,8,64 --LL=16777216,16,64 \
-    --smc-check=all-non-file --cachegrind-out-file=/dev/null \
-    "$build/bin/luajit" "$2" "$3" 2>&1 > /dev/null |
+    "$build/bin/luajit" "-j$2" "$3" "$4" 2>&1 > /dev/null |
     sed -nE 's/.*(I *refs|[ID]1 *misses): *([0-9,]*).*/\2/p' | tr -d , | xargs
+}
+
+# row WORKLOAD PARTS: the same of some work, without the start: what a run with twice the
+# work counts more. WORKLOAD.off: with the JIT compiler off. PARTS '': no session.
+row() {
+  case $1 in
+  *.off) jit=off ;;
+  *) jit=on ;;
+  esac
+  {
+    counts "$2" $jit "$here/workloads/${1%.off}.lua" 60
+    counts "$2" $jit "$here/workloads/${1%.off}.lua" 120
+  } | xargs | awk 'NF == 6 { print $4 - $1, $5 - $2, $6 - $3; done = 1 }
+    END { exit !done }' || fail "valgrind has not counted $1"
 }
 
 misses() {
   command -v valgrind > /dev/null || fail "valgrind is missing: ./run deps"
-  echo "misses              instructions  misses: code      data, of a million instructions"
-  for name in closures tables coroutines; do
-    workload=$here/workloads/$name.lua size=60
-    for side in off never memory; do
-      case $side in
-      off) parts='' ;;
-      never) parts='cpu=no;memory;sample=1G;flush=1000' ;;
-      memory) parts=$only_memory ;;
-      esac
-      # The second run has twice the work, and the same start.
-      {
-        counts "$parts" "$workload" $size
-        counts "$parts" "$workload" $((2 * size))
-      } | xargs | awk -v name="$name" -v side="$side" 'NF == 6 {
-          million = ($4 - $1) / 1e6
-          printf "  %-10s %-7s%13.1fM%14.0f%10.0f\n", name, side, million,
-                 ($5 - $2) / million, ($6 - $3) / million
-        }'
+  echo "misses, in a million instructions    code (never)(512 KiB)     data (never)(512 KiB)"
+  for seed in 7 8 9; do
+    for name in closures closures.off tables tables.off coroutines; do
+      off=$(row $name '')
+      never=$(row $name 'cpu=no;memory;sample=1G;flush=1000')
+      memory=$(row $name "$only_memory")
+      echo "$name $off $never $memory" | awk -v seed="$seed" '{
+        million = $2 / 1e6
+        printf "  %-14s seed %d%19.0f%+8.0f%+9.0f%13.0f%+8.0f%+9.0f\n", $1, seed,
+          $3 / million, ($6 - $3) / million, ($9 - $3) / million,
+          $4 / million, ($7 - $4) / million, ($10 - $4) / million
+      }'
     done
   done
 }
