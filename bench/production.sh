@@ -16,12 +16,12 @@
 # nginx-hello: with a handler that says one word, so that what each request of nginx
 # pays for a second thread weighs most.
 #
-# misses: instructions, and misses of the first caches for code and data (32 KiB each,
-# simulated by valgrind), that recording memory adds to programs that allocate. Samples
-# and the collector's phases are too rare for their code and data to stay in the caches,
-# so instructions say too little. The first figure is that of a run without a session;
-# the others are what a session adds, with samples so far apart that hardly one is taken
-# (never), and with one for each 512 KiB. The start is in none of them.
+# misses: of programs that allocate, in the first caches for code and data (32 KiB each,
+# simulated by valgrind). The first figure is that of a run without a session. The other
+# two are what a session that records memory adds: with samples so far apart that hardly
+# one is taken (never), and with one sample for each 512 KiB. The start is in none of them.
+# Samples and the collector's phases are too rare for their code and data to stay in the
+# caches, so a count of instructions says too little.
 #
 # The start of a session is in the figures of compute, but not in those of nginx. A
 # machine that is not quiet makes the spread larger than the cost.
@@ -145,7 +145,7 @@ row() {
 
 misses() {
   command -v valgrind > /dev/null || fail "valgrind is missing: ./run deps"
-  echo "misses, in a million instructions    code (never)(512 KiB)     data (never)(512 KiB)"
+  echo "misses per million instructions      code (never)(512 KiB)     data (never)(512 KiB)"
   for seed in 7 8 9; do
     for name in closures closures.off tables tables.off coroutines; do
       off=$(row $name '')

@@ -11,10 +11,10 @@ addresses), so SERVERS pairs of them are started, one after the other; which ser
 pair starts first changes from pair to pair. Workers run on one CPU and load generators on
 another one. Otherwise a worker shares its CPU with its load generator now and then.
 
-The figure is the mean of the medians of the pairs without the tenth at either end, and
-beside it the standard error of that. A virtual machine may be half as fast for a second,
-and a pair that meets such seconds says nothing. With LJP_BENCH_RAW set, a line for each
-pair is printed: number, medians, requests a second.
+For each pair the median counts. The figure is the mean of these medians, without the
+tenth of them at either end; beside it is its standard error. A virtual machine may be
+half as fast for a second, and a pair that meets such seconds says nothing. With
+LJP_BENCH_RAW set, a line for each pair is printed: number, medians, requests a second.
 """
 import atexit
 import os
@@ -152,7 +152,7 @@ def trial(number, build, folder, port, handler, variables):
         servers[name] = Server(build, f"{folder}/{name}", port + i, handler, environment)
         servers[name].run(False)
     off, on = servers["off.d"], servers["on.d"]
-    # Traces are compiled, and the recording has met the places that allocate.
+    # Until traces are compiled and the recording has met the places that allocate.
     for server in servers.values():
         server.run(True)
     time.sleep(WARM_SECONDS)
