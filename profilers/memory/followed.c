@@ -278,6 +278,7 @@ static enum ljp_status followed_prepare(struct lua_State *L,
     return LJP_ERR_NOTSUP;
   r->number = number;
   r->sample_bytes = followed.how.sample_bytes;
+  r->told_at_once = followed.how.told_at_once;
   r->here.random = ((ljp_clock_ns() ^ (uint64_t)number << 40) *
                     UINT64_C(0x9e3779b97f4a7c15)) |
                    1;
@@ -304,7 +305,7 @@ enum ljp_status ljp_followed_add(struct lua_State *L)
   atomic_store(&r->moves, true);
   followed.count++;
   followed_insert(&followed.first, r);
-  ljp_guest_set_recorder(L, r);
+  ljp_guest_set_recorder(L, r, &r->log);
   ljp_recorder_begin(r);
   atomic_store(&r->moves, false);
   return LJP_OK;
@@ -319,7 +320,7 @@ static void followed_end(struct lua_State *L, struct ljp_recorder *r,
   followed_unlink(&followed.first, r);
   followed.count--;
   atomic_store(&r->moves, false);
-  ljp_guest_set_recorder(L, NULL);
+  ljp_guest_set_recorder(L, NULL, NULL);
   followed_put_away(r, removed, closed);
 }
 
@@ -328,7 +329,7 @@ static void followed_remove(struct lua_State *L, struct ljp_recorder *r,
 {
   bool removed = ljp_recorder_remove(r);
   followed.lingering--;
-  ljp_guest_set_recorder(L, NULL);
+  ljp_guest_set_recorder(L, NULL, NULL);
   followed_put_away(r, removed, closed);
 }
 

@@ -22,6 +22,7 @@
 struct ljp_follow {
   struct ljp_session *session;
   uint64_t sample_bytes; /* 0: every event */
+  bool told_at_once;     /* each phase of the collector has something to do */
   bool native;
   bool shared; /* the ids of VMs are in the table of session/vms.h */
   uint32_t depth;

@@ -12,54 +12,9 @@
 #include "src/base/saferead.h"
 
 enum {
-  MEASURED_CYCLES = 3000000, /* enough to measure the length of one */
-  COUNTED_CYCLES = 3000000,  /* the most since the last reading of the clock */
-  LONGEST_TICK_NS = 2        /* a longer tick means that this is no counter of
-                             ** time */
+  NOTED_NS = 100000000 /* the longest that a phase is only noted while the
+                       ** collector works */
 };
-
-static uint64_t recorder_advance_time(struct ljp_recorder *r, uint64_t now)
-{
-  if (LJP_LIKELY(now > r->time_ns))
-    r->time_ns = now;
-  return r->time_ns;
-}
-
-static uint64_t recorder_ask_clock(struct ljp_recorder *r, uint64_t tsc)
-{
-  uint64_t now = ljp_clock_ns();
-  if (!r->first_tsc) {
-    r->first_tsc = tsc;
-    r->first_ns = now;
-  }
-  if (tsc - r->first_tsc > MEASURED_CYCLES) {
-    r->tick_ns = (double)(now - r->first_ns) / (double)(tsc - r->first_tsc);
-    if (r->tick_ns > LONGEST_TICK_NS)
-      r->tick_ns = 0;
-  }
-  r->tsc = tsc;
-  r->clock_ns = now;
-  return recorder_advance_time(r, now);
-}
-
-uint64_t ljp_recorder_time(struct ljp_recorder *r)
-{
-  uint64_t tsc = __rdtsc();
-  return tsc - r->tsc > LJP_LOOK_CYCLES ? recorder_ask_clock(r, tsc)
-                                        : r->time_ns;
-}
-
-/* The time to the microsecond, at half the cost of the clock: the collector's
-** phases may be that short, and may follow each other quickly. */
-static uint64_t recorder_time_now(struct ljp_recorder *r)
-{
-  uint64_t tsc = __rdtsc(), since = tsc - r->tsc;
-  if (LJP_UNLIKELY(since > COUNTED_CYCLES || r->tick_ns == 0))
-    return recorder_ask_clock(r, tsc);
-  /* Signed, because then each conversion is one instruction. */
-  int64_t since_ns = (int64_t)((double)(int64_t)since * r->tick_ns);
-  return recorder_advance_time(r, r->clock_ns + (uint64_t)since_ns);
-}
 
 /* Stores the caller's registers as they are at this instruction. */
 static inline __attribute__((always_inline)) void
@@ -123,49 +78,81 @@ static const struct ljp_regs *recorder_aside(const struct ljp_regs *regs)
   return before;
 }
 
+/* If every event is recorded, phases wait for room as allocations do. */
+static void recorder_push_phase(struct ljp_recorder *r, uint64_t time_ns,
+                                enum ljp_gc_phase phase, uint64_t bytes)
+{
+  /* The pause has begun, or has passed unseen: a cycle is over. */
+  if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
+    r->counts.cycles = ++r->cycle;
+  recorder_enter_phase(r, phase);
+  r->counts.untold_phases +=
+      !(r->every
+            ? ljp_push_gc_wait(r->producer, time_ns, r->vm, phase, bytes,
+                               r->cycle)
+            : ljp_push_gc(r->producer, time_ns, r->vm, phase, bytes, r->cycle));
+}
+
+/* Pushes the phases that the collector's hook has noted. */
+static void recorder_push_noted(struct ljp_recorder *r)
+{
+  struct ljp_phase_log *log = &r->log;
+  if (!log->count)
+    return;
+  const uint64_t tsc = __rdtsc(), now = ljp_clock_ns();
+  for (uint32_t i = 0; i < log->count; i++) {
+    const struct ljp_phase_note *note = &log->note[i];
+    int64_t ago_ns = (int64_t)((double)(int64_t)(tsc - note->tsc) * r->tick_ns);
+    recorder_push_phase(r, ljp_recorder_advance_time(r, now - (uint64_t)ago_ns),
+                        (enum ljp_gc_phase)(note->phase_bytes & LJP_PHASE_MASK),
+                        note->phase_bytes >> LJP_PHASE_BITS);
+  }
+  log->count = 0;
+}
+
 void ljp_recorder_flush(struct ljp_recorder *r)
 {
   struct ljp_regs here;
-  if (!r->holds)
+  if (!r->holds && !r->log.count)
     return;
   /* After a session has failed the memory may have been freed unseen. */
   if (!ljp_recorder_is_active(r)) {
     r->holds = false;
+    r->log.count = 0;
     return;
   }
   recorder_registers(&here);
   const struct ljp_regs *before = recorder_aside(&here);
-  ljp_recorder_set_type(r);
-  ljp_recorder_push(r, &r->held);
+  if (r->holds) {
+    ljp_recorder_set_type(r);
+    ljp_recorder_push(r, &r->held);
+  }
+  recorder_push_noted(r);
   ljp_stand_in_regs = before;
 }
 
-/* If every event is recorded, phases wait for room as allocations do. */
-static bool recorder_push_phase(const struct ljp_recorder *r, uint64_t time_ns,
-                                enum ljp_gc_phase phase, uint64_t bytes)
+/* For the next tenth of a second, phases are only noted. Those of a longer
+** collection are pushed at once. */
+static void recorder_let_note(struct ljp_recorder *r)
 {
-  return r->every
-             ? ljp_push_gc_wait(r->producer, time_ns, r->vm, phase, bytes,
-                                r->cycle)
-             : ljp_push_gc(r->producer, time_ns, r->vm, phase, bytes, r->cycle);
+  if (r->tick_ns > 0)
+    r->log.due_tsc = __rdtsc() + (uint64_t)(NOTED_NS / r->tick_ns);
 }
 
 void ljp_recorder_check_phase(struct ljp_recorder *r, size_t leaving)
 {
   enum ljp_gc_phase phase = ljp_guest_gc_phase(&r->heap);
   struct ljp_regs here;
-  if (phase == r->phase)
+  if (phase == r->phase && !r->log.count)
     return;
   int *error = &errno, saved = *error;
   recorder_registers(&here);
   const struct ljp_regs *before = recorder_aside(&here);
   ljp_recorder_flush(r);
-  /* The pause has begun, or has passed unseen: a cycle is over. */
-  if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
-    r->counts.cycles = ++r->cycle;
-  recorder_enter_phase(r, phase);
-  r->counts.untold_phases += !recorder_push_phase(
-      r, recorder_time_now(r), phase, ljp_guest_heap_bytes(&r->heap) + leaving);
+  if (phase != r->phase)
+    recorder_push_phase(r, ljp_recorder_time_now(r), phase,
+                        ljp_guest_heap_bytes(&r->heap) + leaving);
+  recorder_let_note(r);
   ljp_stand_in_regs = before;
   *error = saved;
 }
@@ -200,6 +187,8 @@ void ljp_recorder_moment(struct ljp_recorder *r, uint64_t snapshot)
 void ljp_recorder_forked(struct ljp_recorder *r)
 {
   r->holds = false;
+  r->log.count = 0;
+  atomic_store(&r->log.inside, false);
   atomic_store(&r->inside, false);
   ljp_stacks_forked(&r->stacks);
   /* The child's file has none of these events. */
@@ -307,6 +296,7 @@ void ljp_recorder_begin(struct ljp_recorder *r)
   r->give_back = r->own ? (lua_Alloc)(void (*)(void))lj_alloc_free : r->alloc;
   atomic_store(&r->noted, false);
   atomic_store(&r->active, ljp_producer_active_flag(r->producer));
+  atomic_store(&r->log.on, !r->every && !r->told_at_once);
   atomic_store(&r->on, true);
   lua_setallocf(r->heap.main, recorder_hook(r), recorder_ud(r));
 }
@@ -315,6 +305,7 @@ void ljp_recorder_switch_off(struct ljp_recorder *r)
 {
   static const _Atomic bool never;
   atomic_store(&r->active, &never);
+  atomic_store(&r->log.on, false);
   atomic_store(&r->on, false);
 }
 
@@ -354,6 +345,9 @@ ljp_recorder_add_counts(const struct ljp_recorder *r,
                         struct ljp_memprof_counts *sums)
 {
   struct ljp_memprof_counts counts = r->counts;
+  for (uint32_t i = 0; i < r->log.count; i++)
+    counts.cycles +=
+        (r->log.note[i].phase_bytes & LJP_PHASE_MASK) == LJP_GC_PAUSE;
   counts.cut = r->stacks.cut;
   counts.remembered = r->stacks.remembered;
   counts.checked = r->stacks.checked;
@@ -400,8 +394,9 @@ static bool recorder_await(const struct ljp_recorder *r, uint64_t until)
 {
   enum { PAUSE_NS = 100000 };
   _Atomic uint32_t never = 0;
-  /* Acquire: pairs with ljp_recorder_leave(). */
-  while (atomic_load_explicit(&r->inside, memory_order_acquire)) {
+  /* Acquire: pairs with ljp_recorder_leave(), and with the end of a note. */
+  while (atomic_load_explicit(&r->inside, memory_order_acquire) ||
+         atomic_load_explicit(&r->log.inside, memory_order_acquire)) {
     if (ljp_clock_ns() > until)
       return false;
     ljp_futex_wait(&never, 0, PAUSE_NS);
@@ -466,6 +461,7 @@ bool ljp_recorder_end_elsewhere(struct ljp_recorder *r, uint64_t until_ns)
   if (!r->replaced) {
     uint64_t bytes;
     recorder_flush_elsewhere(r);
+    recorder_push_noted(r);
     /* Else the figure of the last phase is the last. */
     if (recorder_bytes_elsewhere(r, &bytes))
       recorder_push_bytes(r, r->phase == LJP_NO_PHASE ? LJP_GC_PAUSE : r->phase,

@@ -18,6 +18,7 @@
 #include "profilers/memory/memprof.h"
 #include "profilers/memory/stack.h"
 #include "profilers/memory/track.h"
+#include "src/luajit/phases.h"
 
 /* The distance to the next sample. */
 struct ljp_countdown {
@@ -79,6 +80,8 @@ struct ljp_recorder {
   uint32_t number; /* of the VM */
   uint32_t vm;     /* the VM's id in the session */
   uint64_t sample_bytes;
+  bool told_at_once; /* followed.h */
+  struct ljp_phase_log log;
   uint64_t tsc, clock_ns; /* at the last reading of the clock; at the first: */
   uint64_t first_tsc, first_ns;
   double tick_ns;   /* length of one tick of the counter; 0: not known */

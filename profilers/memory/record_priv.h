@@ -24,6 +24,19 @@ static inline uint64_t ljp_recorder_at(struct ljp_recorder *r, uint64_t tsc)
   return r->time_ns;
 }
 
+/* Times never go back. */
+static inline uint64_t ljp_recorder_advance_time(struct ljp_recorder *r,
+                                                 uint64_t now)
+{
+  if (LJP_LIKELY(now > r->time_ns))
+    r->time_ns = now;
+  return r->time_ns;
+}
+
+/* The time to the microsecond, at half the cost of the clock: the collector's
+** phases may be that short, and may follow each other quickly. */
+uint64_t ljp_recorder_time_now(struct ljp_recorder *r);
+
 /* Inline, because a CPU profiler that interrupts a callee could not walk it. */
 static inline bool ljp_recorder_is_active(const struct ljp_recorder *r)
 {

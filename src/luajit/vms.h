@@ -17,9 +17,11 @@ void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx);
 
 /* A word of each VM for the memory profiler, NULL at first: its recorder. On the
 ** VM's own thread; stubs.h shows it to others. A VM without an entry has no room
-** for it. */
+** for it. phases: where the collector's hook makes its notes (phases.h), or NULL. */
+struct ljp_phase_log;
 void *ljp_guest_recorder(struct lua_State *L);
-void ljp_guest_set_recorder(struct lua_State *L, void *recorder);
+void ljp_guest_set_recorder(struct lua_State *L, void *recorder,
+                            struct ljp_phase_log *phases);
 
 /* Called on the VM's own thread when the VM is being made, at the end of a
 ** stack resize during which a sample was deferred, when the allocator is about

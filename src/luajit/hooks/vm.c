@@ -8,12 +8,15 @@
 #include "lj_obj.h"
 #include "lj_gc.h"
 
+#include <x86intrin.h>
+
 #include "src/base/assert.h"
 #include "src/base/shown.h"
 #include "src/luajit/functions/prototypes.h"
 #include "src/luajit/heap.h"
 #include "src/luajit/joined_heap.h"
 #include "src/luajit/metrics.h"
+#include "src/luajit/phases.h"
 #include "src/luajit/publish.h"
 #include "src/luajit/stubs.h"
 #include "src/luajit/traces/trace.h"
@@ -77,18 +80,37 @@ void *ljp_guest_recorder(lua_State *L)
   return vm ? vm->recorder : NULL;
 }
 
-void ljp_guest_set_recorder(lua_State *L, void *recorder)
+void ljp_guest_set_recorder(lua_State *L, void *recorder,
+                            struct ljp_phase_log *phases)
 {
   struct ljp_vm *vm = ljp_vm_of_thread(L);
-  if (vm)
-    vm->recorder = recorder;
+  if (!vm)
+    return;
+  vm->recorder = recorder;
+  vm->phases = phases;
+}
+
+/* False: the listener is to know at once. */
+static bool vm_note_phase(struct ljp_phase_log *log, const global_State *g)
+{
+  const uint64_t tsc = __rdtsc();
+  bool noted = false;
+  atomic_store_explicit(&log->inside, true, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst);
+  /* Relaxed: as in ljp_recorder_enter(). */
+  if (LJP_LIKELY(atomic_load_explicit(&log->on, memory_order_relaxed) &&
+                 log->count < LJP_PHASES_NOTED && tsc < log->due_tsc)) {
+    log->note[log->count++] = (struct ljp_phase_note){
+        tsc, (uint64_t)g->gc.total << LJP_PHASE_BITS | g->gc.state};
+    noted = true;
+  }
+  /* Release: the thread that waits sees the note. */
+  atomic_store_explicit(&log->inside, false, memory_order_release);
+  return noted;
 }
 
 void ljp_hook_gc(global_State *g)
 {
-  /* Relaxed: the listener's own state decides whether it has begun. */
-  void (*entered)(lua_State *) =
-      atomic_load_explicit(&vm_gc_listener, memory_order_relaxed);
   struct ljp_vm *vm = ljp_vm_of_global(g);
   ljp_metrics_phase(g);
   if (LJP_UNLIKELY(!vm))
@@ -97,13 +119,19 @@ void ljp_hook_gc(global_State *g)
     ljp_protos_sweep(vm);
   else if (g->gc.state == GCSpause)
     ljp_protos_swept(vm);
-  if (LJP_UNLIKELY(entered))
-    entered(mainthread(g));
+  if (!vm->phases || !vm_note_phase(vm->phases, g)) {
+    /* Relaxed: the listener's own state decides whether it has begun. */
+    void (*entered)(lua_State *) =
+        atomic_load_explicit(&vm_gc_listener, memory_order_relaxed);
+    if (LJP_UNLIKELY(entered))
+      entered(mainthread(g));
+  }
+  if (g->gc.state != GCSsweepstring)
+    return;
   /* Relaxed: as above. */
   void (*whole)(lua_State *) =
       atomic_load_explicit(&vm_whole_listener, memory_order_relaxed);
-  if (LJP_UNLIKELY(whole) && g->gc.state == GCSsweepstring &&
-      !tvref(g->jit_base))
+  if (LJP_UNLIKELY(whole) && !tvref(g->jit_base))
     whole(gco2th(gcref(g->cur_L)));
 }
 

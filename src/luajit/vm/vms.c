@@ -54,6 +54,7 @@ struct ljp_vm *ljp_vm_add(uint64_t g)
     vm->closing = vm->barred = false;
     vm->publishes = vm->publish_begun = false;
     vm->recorder = NULL;
+    vm->phases = NULL;
     /* A handler on this thread sees all of the above once it sees g. */
     atomic_store_explicit(&vm->g, g, memory_order_release);
   }

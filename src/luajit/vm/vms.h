@@ -23,6 +23,7 @@
 #include "src/base/sigsafe.h"
 
 struct ljp_memo;
+struct ljp_phase_log;
 
 /* Slots of prototypes that have been freed (functions/slots.h). */
 struct ljp_slot_list {
@@ -42,7 +43,8 @@ struct ljp_vm {
   struct ljp_jit *jit; /* traces/trace.h; NULL before the first trace */
   void *recorder;      /* the memory profiler's, under whose lock it changes, on
                        ** the VM's own thread */
-  bool closing;        /* lua_close() has begun; for its own thread only */
+  struct ljp_phase_log *phases; /* the recorder's; the same */
+  bool closing;   /* lua_close() has begun; for its own thread only */
   bool publishes; /* its labels (hooks/publish.c); for its own thread only */
   bool publish_begun; /* during an entry that may not be over; the same */
   bool barred;        /* heap/stubs.c must not touch it; LJP_LOCK_VMS */
