@@ -313,7 +313,8 @@ struct ljp_profile_totals {
   uint64_t continued; /* Inputs that go on in the next file segment. */
   bool missing_known;
   uint64_t end_status, end_errno;   /* Of a session that an error ended. */
-  uint64_t throttled;               /* INTERVAL events with reason THROTTLE. */
+  uint64_t throttled;               /* INTERVAL events with reason THROTTLE, */
+  uint64_t limited;                 /* ... and with reason LIMIT. */
   uint64_t dropped_events;          /* gc, marks, traces ... over the limit. */
   struct ljp_profile_memory memory; /* Sums over memory[]. */
   struct ljp_profile_estimates estimates;

@@ -51,6 +51,19 @@ static enum ljp_status events_take_gc(struct ljp_profile *p,
   return LJP_OK;
 }
 
+static void events_take_interval(struct ljp_profile *p,
+                                 const struct ljp_item *item)
+{
+  const struct ljp_rec_interval *now = &item->u.interval;
+  const struct ljp_rec_producer *producer =
+      ljp_model_producer(&p->pass->reader->model, item->block->head.producer);
+  p->totals.throttled += now->why == LJP_INTERVAL_THROTTLE;
+  p->totals.limited += now->why == LJP_INTERVAL_LIMIT;
+  if (producer && producer->kind == LJP_PRODUCER_MEMORY &&
+      now->interval > p->sample_bytes)
+    p->sample_bytes = now->interval;
+}
+
 static enum ljp_status events_take_mark(struct ljp_profile *p,
                                         const struct ljp_rec_mark *mark)
 {
@@ -195,7 +208,7 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
   case LJP_REC_TRACE_EVENT:
     return ljp_profile_take_trace_event(p, &item->u.trace_event);
   case LJP_REC_INTERVAL:
-    p->totals.throttled += item->u.interval.why == LJP_INTERVAL_THROTTLE;
+    events_take_interval(p, item);
     return LJP_OK;
   }
   return LJP_OK;

@@ -115,7 +115,7 @@ struct ljp_pairs {
   F(T, time_ns, DEC)                                                           \
   F(U, thread, DEC) F(U, vm, DEC) F(S, value, DEC) F(STR, text, TEXT)
 #define LJP_FIELDS_INTERVAL(F)                                                 \
-  F(T, time_ns, DEC) F(U, interval_ns, DEC) F(U, why, INTERVAL_WHY)
+  F(T, time_ns, DEC) F(U, interval, DEC) F(U, why, INTERVAL_WHY)
 #define LJP_FIELDS_OVERRUN(F)                                                  \
   F(T, time_ns, DEC) F(U, producer, DEC) F(U, count, DEC)
 #define LJP_FIELDS_LOSS(F)                                                     \

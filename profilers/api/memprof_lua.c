@@ -32,6 +32,17 @@ static bool memprof_read_sample(lua_State *L, void *to, const char **wants)
   return m->sampled;
 }
 
+static bool memprof_read_max_samples(lua_State *L, void *to, const char **wants)
+{
+  struct ljp_memprof_lua *m = to;
+  int samples = 0;
+  *wants = "a whole number of samples a second from 0 (no limit) to 1000000";
+  bool ok = ljp_option_whole(L, 0, LJP_MEMPROF_SAMPLES_MAX, &samples);
+  m->options.max_samples = (uint32_t)samples;
+  m->limited = ok && samples;
+  return ok;
+}
+
 static bool memprof_read_native(lua_State *L, void *to, const char **wants)
 {
   return ljp_option_bool(L, &((struct ljp_memprof_lua *)to)->options.native,
@@ -83,14 +94,19 @@ static bool memprof_read_snapshot(lua_State *L, void *to, const char **wants)
 /* The first ones are also the options of the memory part of a combined
 ** session. */
 static const struct ljp_option memory_options[] = {
-    {"every", memprof_read_every},       {"sample", memprof_read_sample},
-    {"native", memprof_read_native},     {"depth", memprof_read_depth},
-    {"vms", memprof_read_vms},           {"format", memprof_read_format},
-    {"snapshot", memprof_read_snapshot}, LJP_OUTPUT_OPTIONS,
+    {"every", memprof_read_every},
+    {"sample", memprof_read_sample},
+    {"native", memprof_read_native},
+    {"depth", memprof_read_depth},
+    {"vms", memprof_read_vms},
+    {"format", memprof_read_format},
+    {"snapshot", memprof_read_snapshot},
+    {"max_samples", memprof_read_max_samples},
+    LJP_OUTPUT_OPTIONS,
 };
 enum {
   MEMORY_OPTIONS = sizeof memory_options / sizeof *memory_options,
-  SHARED_OPTIONS = 7
+  SHARED_OPTIONS = 8
 };
 
 /* Tarantool's format has each event of one VM with one line, in one file. */
@@ -103,6 +119,7 @@ static int memprof_check_ljm(lua_State *L, const struct ljp_memprof_lua *m)
     const char *name, *why;
   } list[] = {
       {m->sampled, "sample", "it records every event"},
+      {m->limited, "max_samples", "it records every event"},
       {m->not_every, "every = false", "it records every event"},
       {o->all, "vms", "it has the events of one VM"},
       {o->native, "native", "it has no stacks"},
@@ -144,6 +161,9 @@ static int memprof_read(lua_State *L, int table, enum ljp_option_place here,
   if (m->every && m->sampled)
     return ljp_options_misused(
         L, "options 'every' and 'sample' contradict each other");
+  if (m->every && m->limited)
+    return ljp_options_misused(
+        L, "options 'every' and 'max_samples' contradict each other");
   if (m->every || m->options.output.ljm)
     m->options.sample_bytes = 0;
   return m->options.output.ljm ? memprof_check_ljm(L, m) : 0;
@@ -239,6 +259,7 @@ int ljp_memprof_push_status(lua_State *L)
   lua_pushboolean(L, s.sample_bytes == 0);
   lua_setfield(L, -2, "every");
   ljp_options_set_count(L, "sample", s.sample_bytes);
+  ljp_options_set_count(L, "sample_now", s.sample_now);
   lua_pushstring(L, s.ljm ? "ljm" : "ljprof");
   lua_setfield(L, -2, "format");
   lua_pushboolean(L, s.native);

@@ -11,7 +11,7 @@
 /* The target of the Lua options. Begins with the output. */
 struct ljp_memprof_lua {
   struct ljp_memprof_options options;
-  bool every, not_every, sampled; /* what the caller asked for */
+  bool every, not_every, sampled, limited; /* what the caller asked for */
 };
 
 /* Reads the options of the memory part of a combined session. Returns 0, or the

@@ -107,6 +107,9 @@ static int options_take_memory(struct ljp_memprof_options *o, const char *name,
   if (options_is(name, "memory.sample")) {
     ok = options_number(value, 1, (double)LJP_MEMPROF_SAMPLE_MAX, &number);
     o->sample_bytes = (uint64_t)number;
+  } else if (options_is(name, "memory.max_samples")) {
+    ok = options_number(value, 0, LJP_MEMPROF_SAMPLES_MAX, &number);
+    o->max_samples = (uint32_t)number;
   } else if (options_is(name, "memory.every")) {
     ok = options_is(value, "true");
     o->sample_bytes = 0;

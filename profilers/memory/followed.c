@@ -277,7 +277,8 @@ static enum ljp_status followed_prepare(struct lua_State *L,
   if (!ljp_guest_heap(L, &r->heap))
     return LJP_ERR_NOTSUP;
   r->number = number;
-  r->sample_bytes = followed.how.sample_bytes;
+  r->sample_bytes = r->asked_bytes = followed.how.sample_bytes;
+  r->max_samples = followed.how.max_samples;
   r->told_at_once = followed.how.told_at_once;
   r->here.random = ((ljp_clock_ns() ^ (uint64_t)number << 40) *
                     UINT64_C(0x9e3779b97f4a7c15)) |
@@ -361,6 +362,16 @@ void ljp_followed_counts(struct ljp_memprof_counts *sums, uint64_t *heap_bytes)
     if (ljp_safe_load(r->heap.bytes, &bytes))
       *heap_bytes += bytes;
   }
+}
+
+/* The VMs' threads may be changing it. */
+__attribute__((no_sanitize("thread"))) uint64_t ljp_followed_sample_bytes(void)
+{
+  uint64_t most = followed.how.sample_bytes;
+  for (const struct ljp_recorder *r = followed.first; r; r = r->next)
+    if (r->sample_bytes > most)
+      most = r->sample_bytes;
+  return most;
 }
 
 /* -- The end --------------------------------------------------------------- */

@@ -22,6 +22,7 @@
 struct ljp_follow {
   struct ljp_session *session;
   uint64_t sample_bytes; /* 0: every event */
+  uint32_t max_samples;  /* a second, by a VM; 0: no limit */
   bool told_at_once;     /* each phase of the collector has something to do */
   bool native;
   bool shared; /* the ids of VMs are in the table of session/vms.h */
@@ -62,5 +63,7 @@ void ljp_followed_forked(bool recording);
 
 /* Sums over the session's VMs, so far. heap_bytes: in use now. */
 void ljp_followed_counts(struct ljp_memprof_counts *sums, uint64_t *heap_bytes);
+/* The largest mean distance between samples that a VM has at present. */
+uint64_t ljp_followed_sample_bytes(void);
 
 #endif

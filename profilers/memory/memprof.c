@@ -343,6 +343,7 @@ static enum ljp_status memprof_follow(struct lua_State *L)
   const struct ljp_memprof_options *o = &g->options;
   const struct ljp_follow how = {.session = g->session,
                                  .sample_bytes = o->sample_bytes,
+                                 .max_samples = o->max_samples,
                                  .told_at_once = o->snapshot,
                                  .native = o->native,
                                  .shared = o->shared,

@@ -20,12 +20,14 @@
 struct lua_State;
 
 enum { LJP_MEMPROF_SAMPLE_BYTES = 512 * 1024 };
+enum { LJP_MEMPROF_SAMPLES_MAX = 1000000 };
 #define LJP_MEMPROF_SAMPLE_MAX (UINT64_C(1) << 40)
 
 struct ljp_memprof_options {
   struct ljp_output output; /* of a session of its own */
   uint64_t sample_bytes;    /* mean distance between samples; 0: record every
                             ** event */
+  uint32_t max_samples;     /* a second, by a VM; 0: no limit */
   bool native;              /* C frames in the stacks */
   uint32_t depth;
   bool all; /* all VMs, those made later too; else the one that starts it */
@@ -95,6 +97,7 @@ struct ljp_memprof_status {
   char path[LJP_OUTPUT_PATH_BYTES]; /* "" if shared */
   bool ljm;                         /* the file's format */
   uint64_t sample_bytes, bytes;
+  uint64_t sample_now; /* grows beyond sample_bytes with max_samples */
   uint64_t heap_bytes; /* in use by the recorded VMs */
   bool native;
   bool unwritten; /* "failed" because of the output */

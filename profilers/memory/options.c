@@ -22,6 +22,10 @@ void ljp_memprof_info(struct ljp_session *session,
   if (o->sample_bytes)
     snprintf(text, sizeof text, "%llu", (unsigned long long)o->sample_bytes);
   ljp_session_info(session, "option.memory.sample_bytes", text);
+  if (o->max_samples) {
+    snprintf(text, sizeof text, "%u", o->max_samples);
+    ljp_session_info(session, "option.memory.max_samples", text);
+  }
   ljp_session_info(session, "option.memory.native",
                    o->native ? "true" : "false");
   ljp_session_info(session, "option.memory.vms", o->all ? "all" : "own");

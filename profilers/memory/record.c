@@ -195,6 +195,8 @@ void ljp_recorder_forked(struct ljp_recorder *r)
   memset(&r->counts, 0, sizeof r->counts);
   r->stacks.cut = r->stacks.remembered = 0;
   r->stacks.checked = r->stacks.differed = 0;
+  if (!r->every)
+    ljp_recorder_restart_sampled(r);
   recorder_enter_phase(
       r, LJP_NO_PHASE); /* the first event will push the heap's size */
 }

@@ -79,7 +79,10 @@ struct ljp_recorder {
   const _Atomic bool *_Atomic active;
   uint32_t number; /* of the VM */
   uint32_t vm;     /* the VM's id in the session */
-  uint64_t sample_bytes;
+  uint64_t sample_bytes, asked_bytes;
+  uint32_t max_samples;  /* followed.h */
+  uint32_t pace_samples; /* since pace_ns */
+  uint64_t pace_ns;
   bool told_at_once; /* followed.h */
   struct ljp_phase_log log;
   uint64_t tsc, clock_ns; /* at the last reading of the clock; at the first: */

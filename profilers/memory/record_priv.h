@@ -162,10 +162,11 @@ void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m);
 void ljp_recorder_failed(struct ljp_recorder *r, struct ljp_mem *m, void *ptr,
                          size_t osize);
 
-/* The parts of begin and end that only sampled sessions need: the first before
-** the VM gets the recorder; the second after the VM has its old allocator back
+/* The parts of begin, fork() and end that only sampled sessions need: the first before
+** the VM gets the recorder; the last after the VM has its old allocator back
 ** (ours), or after the recorder had to stay. */
 void ljp_recorder_begin_sampled(struct ljp_recorder *r);
+void ljp_recorder_restart_sampled(struct ljp_recorder *r);
 void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours);
 
 #endif

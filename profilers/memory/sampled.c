@@ -42,6 +42,15 @@ void ljp_recorder_begin_sampled(struct ljp_recorder *r)
   atomic_store(&ljp_own.ud, r->ud);
 }
 
+/* The child's stream begins with the distance that was asked for. */
+void ljp_recorder_restart_sampled(struct ljp_recorder *r)
+{
+  r->sample_bytes = r->down->sample_bytes = r->asked_bytes;
+  r->pace_samples = 0;
+  r->pace_ns = 0;
+  sampled_draw(r->down);
+}
+
 /* Blocks that are still alive keep their flags: the table may hold addresses of
 ** blocks that were freed unseen, and something else is there now. */
 void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours)
@@ -98,6 +107,37 @@ static uint64_t sampled_weight(const struct ljp_recorder *r, uint64_t size)
   return (uint64_t)((double)size / chance + 0.5);
 }
 
+/* If samples come too often, the distance between them doubles; if they come at
+** less than a quarter of that, it becomes half, down to what was asked for. Each
+** block's weight is that of the distance that was in force, so no estimate is
+** biased: the draws that follow know nothing of the ones before. */
+static void sampled_keep_pace(struct ljp_recorder *r, uint64_t now_ns)
+{
+  enum { ENOUGH = 32, DOUBLINGS = 20 };
+  const uint64_t most = 4 * LJP_MEMPROF_SAMPLE_MAX;
+  if (!r->max_samples)
+    return;
+  const uint64_t least_ns = ENOUGH * UINT64_C(1000000000) / r->max_samples;
+  const uint64_t elapsed_ns = now_ns - r->pace_ns;
+  uint64_t bytes = r->sample_bytes;
+  r->pace_samples++;
+  if (r->pace_samples < ENOUGH && elapsed_ns <= 4 * least_ns)
+    return;
+  if (elapsed_ns < least_ns && bytes < most &&
+      bytes < r->asked_bytes << DOUBLINGS)
+    bytes *= 2;
+  else if (elapsed_ns > 4 * least_ns && bytes > r->asked_bytes)
+    bytes /= 2;
+  r->pace_samples = 0;
+  r->pace_ns = now_ns;
+  if (bytes == r->sample_bytes)
+    return;
+  const bool shorter = bytes < r->sample_bytes;
+  r->sample_bytes = r->down->sample_bytes = bytes;
+  ljp_push_interval(r->producer, now_ns, bytes,
+                    shorter ? LJP_INTERVAL_RECOVER : LJP_INTERVAL_LIMIT);
+}
+
 /* A sampled block is freed, or moves. The event has the stack of the caller,
 ** which has been found unless the collector sweeps. */
 static void sampled_free(struct ljp_recorder *r, const struct ljp_mem *m,
@@ -115,6 +155,7 @@ static void sampled_allocate(struct ljp_recorder *r, struct ljp_mem *m)
 {
   const struct ljp_tracked block = {m->address, m->size,
                                     sampled_weight(r, m->size)};
+  sampled_keep_pace(r, m->time_ns);
   sampled_draw(r->down);
   if (!sampled_put(r, &block)) {
     r->counts.lost[LJP_LOSS_TRACK_FULL]++;

@@ -42,6 +42,8 @@ void ljp_memprof_status(struct ljp_memprof_status *out)
   out->client = g->running ? g->options.client : 0;
   out->ljm = g->options.output.ljm;
   out->sample_bytes = g->options.sample_bytes;
+  out->sample_now =
+      g->running ? ljp_followed_sample_bytes() : g->options.sample_bytes;
   out->native = g->options.native;
   snprintf(out->path, sizeof out->path, "%s", g->path);
   ljp_profiler_unlock(&g->lock);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define LJP_FORMAT_MAJOR 1
-#define LJP_FORMAT_MINOR 6
+#define LJP_FORMAT_MINOR 7
 
 /* -- Limits: beyond them a reader reports damage -------------------------- */
 
@@ -420,7 +420,8 @@ enum ljp_trace_what {
 #define LJP_INTERVAL_WHY_LIST(_)                                               \
   _(USER, 1, "asked for")                                                      \
   _(THROTTLE, 2, "handling took too large a share")                            \
-  _(RECOVER, 3, "load went down")
+  _(RECOVER, 3, "load went down")                                              \
+  _(LIMIT, 4, "more samples than the limit")
 
 enum ljp_interval_why {
 #define LJP_X(name, number, text) LJP_INTERVAL_##name = number,

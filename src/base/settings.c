@@ -158,8 +158,10 @@ void ljp_settings_apply_preset(struct ljp_settings *set)
     settings_default(set, LJP_SETTING_OVERHEAD, "1");
   }
   set->memory = true;
-  if (!set->every)
+  if (!set->every) {
     settings_default(set, LJP_SETTING_SAMPLE, "512k");
+    settings_default(set, LJP_SETTING_MAX_SAMPLES, "100");
+  }
   settings_default(set, LJP_SETTING_FLUSH, "1000");
 }
 
@@ -209,6 +211,8 @@ const char *ljp_settings_conflict(const struct ljp_settings *set,
   const char *vain;
   if (set->value[LJP_SETTING_SAMPLE] && set->every)
     return SAY("%ssample and %severy contradict each other", dash, dash);
+  if (set->value[LJP_SETTING_MAX_SAMPLES] && set->every)
+    return SAY("%smax-samples and %severy contradict each other", dash, dash);
   if (!set->memory && (vain = settings_vain(set, LJP_PART_MEMORY)) != NULL)
     return SAY("%s%s needs %smemory", dash, vain, dash);
   if (!set->memory && set->no_cpu)

@@ -30,6 +30,8 @@
     "a number of frames from 8 to 2048")                                       \
   _(SAMPLE, "--sample", MEMORY, "sample", SIZE, 1, 1e12, "",                   \
     "a number of bytes from 1 to 1e12, such as 4096, 64k or 1M")               \
+  _(MAX_SAMPLES, "--max-samples", MEMORY, "max_samples", WHOLE, 0, 1e6, "",    \
+    "a whole number of samples a second from 0 (no limit) to 1000000")         \
   _(SNAPSHOT, "--snapshot-every", MEMORY, "snapshot", TIME, 0.1, 1e9, "",      \
     "a number of seconds from 0.1 to 1e9, such as 60, 10s or 5m")              \
   _(FLUSH, "--flush", SESSION, "flush", WHOLE, 10, 10000, "",                  \

@@ -169,7 +169,7 @@ struct ljp_mark_fields {
 };
 
 struct ljp_interval_fields {
-  uint64_t interval_ns, why;
+  uint64_t interval, why; /* In ns, or bytes for memory. */
 };
 
 struct ljp_note_fields {

@@ -88,11 +88,10 @@ static inline bool ljp_push_mark(struct ljp_producer *p, uint64_t time_ns,
 }
 
 static inline bool ljp_push_interval(struct ljp_producer *p, uint64_t time_ns,
-                                     uint64_t interval_ns,
+                                     uint64_t interval,
                                      enum ljp_interval_why why)
 {
-  const struct ljp_interval_fields fields = {.interval_ns = interval_ns,
-                                             .why = why};
+  const struct ljp_interval_fields fields = {.interval = interval, .why = why};
   return ljp_push_event(p, LJP_REC_INTERVAL, time_ns, &fields, sizeof fields,
                         "", 0);
 }

@@ -212,7 +212,7 @@ static void take_put_plain(struct ljp_writer *w,
     take_put_text(b, e);
   } else if (e->tag == LJP_REC_INTERVAL) {
     const struct ljp_interval_fields *f = (const void *)e->rest;
-    ljp_body_u(b, f->interval_ns);
+    ljp_body_u(b, f->interval);
     ljp_body_u(b, f->why);
   } else if (e->tag == LJP_REC_HEAP_MOMENT) {
     const struct ljp_moment_fields *f = (const void *)e->rest;

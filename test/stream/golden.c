@@ -218,6 +218,7 @@ static void push_events(struct golden *g)
   ljp_push_vmstate(g->events, now + 7, 1, counters, 4);
   ljp_push_mark(g->events, now + 8, 1, 1, -17, "request \"a\"\n", 12);
   ljp_push_interval(g->events, now + 9, 2018000, LJP_INTERVAL_THROTTLE);
+  ljp_push_interval(g->mem, now + 9, 1048576, LJP_INTERVAL_LIMIT);
   ljp_push_note(g->events, now + 10, LJP_NOTE_WARNING, "a note");
 }
 

@@ -88,7 +88,8 @@ static void sums_take(struct ljp_exporter_sums *s, struct heaps *heaps,
       s->interval_ns = item->u.producer.interval;
     break;
   case LJP_REC_INTERVAL:
-    s->interval_ns = item->u.interval.interval_ns;
+    if (sums_is_cpu(model, item))
+      s->interval_ns = item->u.interval.interval;
     break;
   case LJP_ITEM_BLOCK:
     s->next_seq = item->block->head.seq + 1;

@@ -210,7 +210,8 @@ static bool options_for_view(int i)
 {
   return (ljp_settings_info[i].part == LJP_PART_CPU && i != LJP_SETTING_MODE) ||
          i == LJP_SETTING_DEPTH || i == LJP_SETTING_SAMPLE ||
-         i == LJP_SETTING_FLUSH || i == LJP_SETTING_DURATION;
+         i == LJP_SETTING_MAX_SAMPLES || i == LJP_SETTING_FLUSH ||
+         i == LJP_SETTING_DURATION;
 }
 
 unsigned ljp_record_view_flags(struct ljp_record_plan *plan,

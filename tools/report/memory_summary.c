@@ -66,10 +66,13 @@ static void memory_print_estimates(const struct ljp_report *r)
   const struct ljp_value nothing = {0};
   struct ljp_print *out = r->out;
   char amount[24];
-  ljp_print_format(out,
-                   "estimated from %" PRIu64 " samples; in 95 of 100 cases "
-                   "the truth is ",
-                   e->alloc.samples);
+  ljp_print_format(out, "estimated from %" PRIu64 " samples", e->alloc.samples);
+  if (p->totals.limited) {
+    ljp_bound_amount(r, (double)p->sample_bytes, amount);
+    ljp_print_format(out, " (at most %s apart, since there were too many)",
+                     amount);
+  }
+  ljp_print_str(out, "; in 95 of 100 cases the truth is ");
   memory_print_bytes(r, &e->alloc, m->alloc_bytes);
   ljp_print_str(out, " in ");
   memory_print_objects(r, &e->alloc, m->alloc_objects);

@@ -54,7 +54,7 @@ static const char help[] =
     "                 not keep up\n"
     "  --duration TIME  end the recording after TIME (10, 500ms, 5m, 1h)\n"
     "  --memory       also record allocations\n"
-    "  --sample BYTES, --every\n"
+    "  --sample BYTES, --max-samples N, --every\n"
     "                 which of them, as for ljprof record\n"
     "  --interval, --event, --timer, --threads, --signal, --max-overhead, "
     "--depth,\n"
