@@ -43,7 +43,7 @@ shift $((OPTIND - 1))
 mkdir -m 777 "$tmp/store"
 settings="output=$tmp/store;ring=100M;continuous=60s"
 only_cpu='interval=10;timer=tick;max-overhead=1;flush=1000'
-only_memory='cpu=no;memory;sample=512k;flush=1000'
+only_memory='cpu=no;memory;sample=512k;max-samples=100;flush=1000'
 echo "load: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs"
 
 # -- Programs that only compute ------------------------------------------------
