@@ -81,8 +81,6 @@ enum ljp_status ljp_context_fill(struct ljp_context_cache *cache,
   ljp_context_see_producer(p, cache->kind);
   if (producer && !p->interval_ns[cache->kind])
     p->interval_ns[cache->kind] = producer->interval;
-  if (memory && producer && producer->interval > p->sample_bytes)
-    p->sample_bytes = producer->interval;
   cache->vm_id = vm;
   cache->what = item->what;
   cache->wanted = ljp_context_thread_wanted(p, cache->thread);

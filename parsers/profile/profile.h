@@ -313,8 +313,7 @@ struct ljp_profile_totals {
   uint64_t continued; /* Inputs that go on in the next file segment. */
   bool missing_known;
   uint64_t end_status, end_errno;   /* Of a session that an error ended. */
-  uint64_t throttled;               /* INTERVAL events with reason THROTTLE, */
-  uint64_t limited;                 /* ... and with reason LIMIT. */
+  uint64_t throttled;               /* INTERVAL events with reason THROTTLE. */
   uint64_t dropped_events;          /* gc, marks, traces ... over the limit. */
   struct ljp_profile_memory memory; /* Sums over memory[]. */
   struct ljp_profile_estimates estimates;
@@ -397,7 +396,8 @@ struct ljp_profile {
   uint32_t executable, command_line; /* Strings, of the first input. */
   uint32_t source_count;
   uint64_t pid;
-  uint64_t sample_bytes; /* Largest mean distance of two memory samples. */
+  uint64_t sample_bytes; /* Largest mean distance of two memory samples; */
+  uint64_t asked_bytes;  /* ... and the one that was asked for. */
   bool has_memory, sampled_memory, has_gc;
   bool ran_to_end;  /* All sessions ended with the program or its VM. */
   bool recorded[8]; /* By producer kind: the file has such a producer, even if

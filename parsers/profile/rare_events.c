@@ -51,6 +51,20 @@ static enum ljp_status events_take_gc(struct ljp_profile *p,
   return LJP_OK;
 }
 
+/* A sampled session that has taken no sample has allocated something all the same. */
+static void events_take_producer(struct ljp_profile *p,
+                                 const struct ljp_rec_producer *producer)
+{
+  ljp_context_see_producer(p, producer->kind);
+  if (producer->kind != LJP_PRODUCER_MEMORY || !producer->interval)
+    return;
+  p->sampled_memory = true;
+  if (producer->interval > p->asked_bytes)
+    p->asked_bytes = producer->interval;
+  if (producer->interval > p->sample_bytes)
+    p->sample_bytes = producer->interval;
+}
+
 static void events_take_interval(struct ljp_profile *p,
                                  const struct ljp_item *item)
 {
@@ -58,7 +72,6 @@ static void events_take_interval(struct ljp_profile *p,
   const struct ljp_rec_producer *producer =
       ljp_model_producer(&p->pass->reader->model, item->block->head.producer);
   p->totals.throttled += now->why == LJP_INTERVAL_THROTTLE;
-  p->totals.limited += now->why == LJP_INTERVAL_LIMIT;
   if (producer && producer->kind == LJP_PRODUCER_MEMORY &&
       now->interval > p->sample_bytes)
     p->sample_bytes = now->interval;
@@ -179,7 +192,7 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
   case LJP_REC_PROCESS:
     return events_take_process(p, &item->u.process);
   case LJP_REC_PRODUCER:
-    ljp_context_see_producer(p, item->u.producer.kind);
+    events_take_producer(p, &item->u.producer);
     pass->context.valid = false;
     return LJP_OK;
   case LJP_REC_THREAD:

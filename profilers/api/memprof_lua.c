@@ -260,6 +260,7 @@ int ljp_memprof_push_status(lua_State *L)
   lua_setfield(L, -2, "every");
   ljp_options_set_count(L, "sample", s.sample_bytes);
   ljp_options_set_count(L, "sample_now", s.sample_now);
+  ljp_options_set_count(L, "max_samples", s.max_samples);
   lua_pushstring(L, s.ljm ? "ljm" : "ljprof");
   lua_setfield(L, -2, "format");
   lua_pushboolean(L, s.native);

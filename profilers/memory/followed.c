@@ -196,6 +196,7 @@ static enum ljp_status followed_warm(struct ljp_recorder *r)
       followed.how.session, LJP_PRODUCER_MEMORY, 0, followed.how.sample_bytes,
       followed_ring_bytes(), &r->producer);
   followed.rings += !status;
+  r->told_bytes = followed.how.sample_bytes;
   return status;
 }
 

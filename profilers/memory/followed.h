@@ -23,7 +23,7 @@ struct ljp_follow {
   struct ljp_session *session;
   uint64_t sample_bytes; /* 0: every event */
   uint32_t max_samples;  /* a second, by a VM; 0: no limit */
-  bool told_at_once;     /* each phase of the collector has something to do */
+  bool told_at_once; /* phases are not only noted: snapshots wait for them */
   bool native;
   bool shared; /* the ids of VMs are in the table of session/vms.h */
   uint32_t depth;

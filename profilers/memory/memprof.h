@@ -97,6 +97,7 @@ struct ljp_memprof_status {
   char path[LJP_OUTPUT_PATH_BYTES]; /* "" if shared */
   bool ljm;                         /* the file's format */
   uint64_t sample_bytes, bytes;
+  uint32_t max_samples;
   uint64_t sample_now; /* grows beyond sample_bytes with max_samples */
   uint64_t heap_bytes; /* in use by the recorded VMs */
   bool native;

@@ -12,8 +12,8 @@
 #include "src/base/saferead.h"
 
 enum {
-  NOTED_NS = 100000000 /* the longest that a phase is only noted while the
-                       ** collector works */
+  NOTED_NS = 100000000 /* a phase that comes later than this is pushed, with
+                       ** all that are noted */
 };
 
 /* Stores the caller's registers as they are at this instruction. */
@@ -78,13 +78,19 @@ static const struct ljp_regs *recorder_aside(const struct ljp_regs *regs)
   return before;
 }
 
+static void recorder_end_cycle(struct ljp_recorder *r)
+{
+  r->cycle++;
+  r->counts.cycles++;
+}
+
 /* If every event is recorded, phases wait for room as allocations do. */
 static void recorder_push_phase(struct ljp_recorder *r, uint64_t time_ns,
                                 enum ljp_gc_phase phase, uint64_t bytes)
 {
   /* The pause has begun, or has passed unseen: a cycle is over. */
   if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
-    r->counts.cycles = ++r->cycle;
+    recorder_end_cycle(r);
   recorder_enter_phase(r, phase);
   r->counts.untold_phases +=
       !(r->every
@@ -99,11 +105,12 @@ static void recorder_push_noted(struct ljp_recorder *r)
   struct ljp_phase_log *log = &r->log;
   if (!log->count)
     return;
-  const uint64_t tsc = __rdtsc(), now = ljp_clock_ns();
   for (uint32_t i = 0; i < log->count; i++) {
     const struct ljp_phase_note *note = &log->note[i];
-    int64_t ago_ns = (int64_t)((double)(int64_t)(tsc - note->tsc) * r->tick_ns);
-    recorder_push_phase(r, ljp_recorder_advance_time(r, now - (uint64_t)ago_ns),
+    int64_t since = (int64_t)(note->tsc - log->base_tsc);
+    uint64_t since_ns = (uint64_t)(int64_t)((double)since * r->tick_ns);
+    recorder_push_phase(r,
+                        ljp_recorder_advance_time(r, log->base_ns + since_ns),
                         (enum ljp_gc_phase)(note->phase_bytes & LJP_PHASE_MASK),
                         note->phase_bytes >> LJP_PHASE_BITS);
   }
@@ -127,16 +134,25 @@ void ljp_recorder_flush(struct ljp_recorder *r)
     ljp_recorder_set_type(r);
     ljp_recorder_push(r, &r->held);
   }
+  ljp_recorder_tell_distance(r);
   recorder_push_noted(r);
   ljp_stand_in_regs = before;
 }
 
-/* For the next tenth of a second, phases are only noted. Those of a longer
-** collection are pushed at once. */
+/* For the next tenth of a second, phases are only noted, unless the heap changes
+** much: if the program idles then, the stream has no figure that is far off. */
 static void recorder_let_note(struct ljp_recorder *r)
 {
-  if (r->tick_ns > 0)
-    r->log.due_tsc = __rdtsc() + (uint64_t)(NOTED_NS / r->tick_ns);
+  struct ljp_phase_log *log = &r->log;
+  if (!atomic_load_explicit(&log->on, memory_order_relaxed))
+    return;
+  const uint64_t bytes = ljp_guest_heap_bytes(&r->heap);
+  log->least_bytes = bytes / 4;
+  log->most_bytes = bytes * 4;
+  log->base_ns = ljp_recorder_time_now(r);
+  log->base_tsc = __rdtsc();
+  log->due_tsc =
+      r->tick_ns > 0 ? log->base_tsc + (uint64_t)(NOTED_NS / r->tick_ns) : 0;
 }
 
 void ljp_recorder_check_phase(struct ljp_recorder *r, size_t leaving)
@@ -149,6 +165,7 @@ void ljp_recorder_check_phase(struct ljp_recorder *r, size_t leaving)
   recorder_registers(&here);
   const struct ljp_regs *before = recorder_aside(&here);
   ljp_recorder_flush(r);
+  ljp_recorder_shorten_distance(r);
   if (phase != r->phase)
     recorder_push_phase(r, ljp_recorder_time_now(r), phase,
                         ljp_guest_heap_bytes(&r->heap) + leaving);
@@ -187,6 +204,7 @@ void ljp_recorder_moment(struct ljp_recorder *r, uint64_t snapshot)
 void ljp_recorder_forked(struct ljp_recorder *r)
 {
   r->holds = false;
+  r->cycle += ljp_phases_cycles(&r->log);
   r->log.count = 0;
   atomic_store(&r->log.inside, false);
   atomic_store(&r->inside, false);
@@ -317,6 +335,7 @@ void ljp_recorder_reset(struct ljp_recorder *r)
   void *const ud = r->ud;
   const bool every = r->every, own = r->own;
   struct ljp_producer *producer = r->producer;
+  const uint64_t told_bytes = r->told_bytes;
   memset(r, 0, offsetof(struct ljp_recorder, stacks));
   r->alloc = alloc;
   r->ud = ud;
@@ -325,6 +344,7 @@ void ljp_recorder_reset(struct ljp_recorder *r)
   r->every = every;
   r->own = own;
   r->producer = producer;
+  r->told_bytes = told_bytes;
   r->down = &r->here;
   r->here.until = INT64_MAX;
   atomic_store(&r->noted, true);
@@ -347,9 +367,7 @@ ljp_recorder_add_counts(const struct ljp_recorder *r,
                         struct ljp_memprof_counts *sums)
 {
   struct ljp_memprof_counts counts = r->counts;
-  for (uint32_t i = 0; i < r->log.count; i++)
-    counts.cycles +=
-        (r->log.note[i].phase_bytes & LJP_PHASE_MASK) == LJP_GC_PAUSE;
+  counts.cycles += ljp_phases_cycles(&r->log);
   counts.cut = r->stacks.cut;
   counts.remembered = r->stacks.remembered;
   counts.checked = r->stacks.checked;

@@ -80,6 +80,8 @@ struct ljp_recorder {
   uint32_t number; /* of the VM */
   uint32_t vm;     /* the VM's id in the session */
   uint64_t sample_bytes, asked_bytes;
+  uint64_t told_bytes;   /* of these, what the producer's stream says */
+  uint64_t told_ns;      /* since then */
   uint32_t max_samples;  /* followed.h */
   uint32_t pace_samples; /* since pace_ns */
   uint64_t pace_ns;

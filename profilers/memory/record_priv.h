@@ -158,13 +158,21 @@ void ljp_recorder_check_phase(struct ljp_recorder *r, size_t leaving);
 void ljp_recorder_push(struct ljp_recorder *r, const struct ljp_mem *m);
 void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m);
 
+/* Pushes the mean distance between samples, if the stream says another one; a longer
+** one than was asked for also once a second, for each file segment. After the last
+** block that was drawn with the old one. */
+void ljp_recorder_tell_distance(struct ljp_recorder *r);
+/* Makes the distance shorter, if samples have become rare (max_samples). */
+void ljp_recorder_shorten_distance(struct ljp_recorder *r);
+
 /* Records that the allocator below has refused a request. m: its event. */
 void ljp_recorder_failed(struct ljp_recorder *r, struct ljp_mem *m, void *ptr,
                          size_t osize);
 
-/* The parts of begin, fork() and end that only sampled sessions need: the first before
-** the VM gets the recorder; the last after the VM has its old allocator back
-** (ours), or after the recorder had to stay. */
+/* What only sampled sessions need. At the begin, before the VM gets the recorder; in
+** the child of fork(), whose stream begins with the distance that was asked for; at
+** the end, after the VM has its old allocator back (ours), or after the recorder had
+** to stay. */
 void ljp_recorder_begin_sampled(struct ljp_recorder *r);
 void ljp_recorder_restart_sampled(struct ljp_recorder *r);
 void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours);

@@ -29,6 +29,7 @@ void ljp_recorder_begin_sampled(struct ljp_recorder *r)
 {
   r->fixed = r->own && !ljp_own.ud && !ljp_own.kept;
   r->here.sample_bytes = r->sample_bytes;
+  ljp_recorder_tell_distance(r); /* another VM may have had another distance */
   sampled_draw(&r->here);
   r->down = &r->here;
   r->track.filters = !r->fixed;
@@ -42,10 +43,25 @@ void ljp_recorder_begin_sampled(struct ljp_recorder *r)
   atomic_store(&ljp_own.ud, r->ud);
 }
 
-/* The child's stream begins with the distance that was asked for. */
+void ljp_recorder_tell_distance(struct ljp_recorder *r)
+{
+  enum { AGAIN_NS = 1000000000 };
+  const uint64_t bytes = r->sample_bytes, now_ns = r->time_ns;
+  if (LJP_LIKELY(r->told_bytes == bytes &&
+                 (bytes == r->asked_bytes || now_ns - r->told_ns < AGAIN_NS)))
+    return;
+  if (!ljp_push_interval(r->producer, now_ns, bytes,
+                         bytes < r->told_bytes ? LJP_INTERVAL_RECOVER
+                                               : LJP_INTERVAL_LIMIT))
+    return;
+  r->told_bytes = bytes;
+  r->told_ns = now_ns;
+}
+
 void ljp_recorder_restart_sampled(struct ljp_recorder *r)
 {
   r->sample_bytes = r->down->sample_bytes = r->asked_bytes;
+  r->told_bytes = r->asked_bytes;
   r->pace_samples = 0;
   r->pace_ns = 0;
   sampled_draw(r->down);
@@ -74,7 +90,7 @@ void *ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize)
   return ljp_own.alloc(ud, ptr, osize, nsize);
 }
 
-/* -- Calls ----------------------------------------------------------------- */
+/* -- Blocks ----------------------------------------------------------------- */
 
 /* Removes a block from the table. False: it was not there. */
 static bool sampled_take(struct ljp_recorder *r, void *ptr,
@@ -107,36 +123,70 @@ static uint64_t sampled_weight(const struct ljp_recorder *r, uint64_t size)
   return (uint64_t)((double)size / chance + 0.5);
 }
 
-/* If samples come too often, the distance between them doubles; if they come at
-** less than a quarter of that, it becomes half, down to what was asked for. Each
-** block's weight is that of the distance that was in force, so no estimate is
-** biased: the draws that follow know nothing of the ones before. */
+/* -- The limit of samples ---------------------------------------------------- */
+
+/* If samples come faster than the limit allows, the distance between them becomes
+** longer; if they come at less than a quarter of the limit, it becomes shorter, down
+** to what was asked for. Each block's weight is that of the distance that it was drawn
+** with. Given the distance, a draw is independent of all before, so no estimate is
+** biased. */
+enum { PACE_SAMPLES = 32, PACE_DOUBLINGS = 4 /* at a time */ };
+
+/* How long so many samples take at the limit. */
+static uint64_t sampled_pace_ns(const struct ljp_recorder *r)
+{
+  return PACE_SAMPLES * UINT64_C(1000000000) / r->max_samples;
+}
+
+static void sampled_set_pace(struct ljp_recorder *r, uint64_t now_ns,
+                             uint64_t bytes)
+{
+  r->pace_samples = 0;
+  r->pace_ns = now_ns;
+  r->sample_bytes = r->down->sample_bytes = bytes;
+}
+
+/* The distance that suits so few samples in that time. */
+static uint64_t sampled_shorter(const struct ljp_recorder *r,
+                                uint64_t elapsed_ns)
+{
+  uint64_t bytes = r->sample_bytes;
+  for (; bytes > r->asked_bytes && elapsed_ns > 4 * sampled_pace_ns(r);
+       elapsed_ns /= 2)
+    bytes /= 2;
+  return bytes;
+}
+
 static void sampled_keep_pace(struct ljp_recorder *r, uint64_t now_ns)
 {
-  enum { ENOUGH = 32, DOUBLINGS = 20 };
   const uint64_t most = 4 * LJP_MEMPROF_SAMPLE_MAX;
   if (!r->max_samples)
     return;
-  const uint64_t least_ns = ENOUGH * UINT64_C(1000000000) / r->max_samples;
-  const uint64_t elapsed_ns = now_ns - r->pace_ns;
-  uint64_t bytes = r->sample_bytes;
-  r->pace_samples++;
-  if (r->pace_samples < ENOUGH && elapsed_ns <= 4 * least_ns)
+  uint64_t elapsed_ns = now_ns - r->pace_ns;
+  uint64_t bytes = sampled_shorter(r, elapsed_ns);
+  if (++r->pace_samples < PACE_SAMPLES && elapsed_ns <= 4 * sampled_pace_ns(r))
     return;
-  if (elapsed_ns < least_ns && bytes < most &&
-      bytes < r->asked_bytes << DOUBLINGS)
+  for (int i = 0;
+       i < PACE_DOUBLINGS && elapsed_ns < sampled_pace_ns(r) && bytes < most;
+       i++, elapsed_ns *= 2)
     bytes *= 2;
-  else if (elapsed_ns > 4 * least_ns && bytes > r->asked_bytes)
-    bytes /= 2;
-  r->pace_samples = 0;
-  r->pace_ns = now_ns;
-  if (bytes == r->sample_bytes)
-    return;
-  const bool shorter = bytes < r->sample_bytes;
-  r->sample_bytes = r->down->sample_bytes = bytes;
-  ljp_push_interval(r->producer, now_ns, bytes,
-                    shorter ? LJP_INTERVAL_RECOVER : LJP_INTERVAL_LIMIT);
+  sampled_set_pace(r, now_ns, bytes);
 }
+
+/* The distance has no memory, so what remains of it can be drawn again. */
+void ljp_recorder_shorten_distance(struct ljp_recorder *r)
+{
+  if (LJP_LIKELY(r->sample_bytes == r->asked_bytes))
+    return;
+  uint64_t now_ns = ljp_recorder_time_now(r);
+  uint64_t bytes = sampled_shorter(r, now_ns - r->pace_ns);
+  if (bytes == r->sample_bytes || r->down->until < 0)
+    return;
+  sampled_set_pace(r, now_ns, bytes);
+  sampled_draw(r->down);
+}
+
+/* -- Calls ------------------------------------------------------------------- */
 
 /* A sampled block is freed, or moves. The event has the stack of the caller,
 ** which has been found unless the collector sweeps. */

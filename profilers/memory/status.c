@@ -42,6 +42,7 @@ void ljp_memprof_status(struct ljp_memprof_status *out)
   out->client = g->running ? g->options.client : 0;
   out->ljm = g->options.output.ljm;
   out->sample_bytes = g->options.sample_bytes;
+  out->max_samples = g->options.max_samples;
   out->sample_now =
       g->running ? ljp_followed_sample_bytes() : g->options.sample_bytes;
   out->native = g->options.native;

@@ -144,7 +144,8 @@ static void settings_default(struct ljp_settings *set, enum ljp_setting setting,
 }
 
 /* The one preset, "production": 100 samples a second, at most 1 % of a thread's
-** time for them, whatever happens; a sample of memory in 512 KiB; and a writer that
+** time for them, whatever happens; a sample of memory in 512 KiB, at
+** most 100 a second; and a writer that
 ** wakes once a second (doc/guide/always-on.md). The kernel's own ticks are often
 ** enough for that, and cost nothing when a thread waits and goes on. A perf event
 ** would cost some microseconds each time. */

@@ -1,8 +1,8 @@
 /*
 ** The log of a VM's collector: its latest phases, which the recorder has not
 ** pushed yet. A busy program with a small heap may enter thousands of phases a
-** second, so that neither the code nor the data of a push is in the processor's
-** caches. A note in the log takes one line of each.
+** second: too many for the cost of a push, and too few for its code and data to
+** stay in the processor's caches. A note takes one cache line of each.
 **
 ** The VM's own thread writes it, in the collector's hook, and reads it. Another
 ** thread first sets `on` to false, gives that store time to become visible, and
@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "src/base/format.h"
+
 enum {
   LJP_PHASES_NOTED = 62,
   LJP_PHASE_BITS = 3,
@@ -26,11 +28,25 @@ struct ljp_phase_log {
       64) _Atomic bool on; /* false: the listener gets each phase at once */
   _Atomic bool inside;     /* the hook is making a note */
   uint32_t count;
-  uint64_t due_tsc; /* from then on the listener gets the next phase */
+  uint64_t due_tsc; /* a phase that comes later goes to the listener */
+  uint64_t least_bytes, most_bytes; /* a heap beyond these does so at once */
+  /* For the recorder: the same moment by the counter and by the clock. */
+  uint64_t base_tsc, base_ns;
   struct ljp_phase_note {
     uint64_t tsc;
     uint64_t phase_bytes; /* bytes in the heap << LJP_PHASE_BITS | the phase */
   } note[LJP_PHASES_NOTED];
 };
+
+/* The cycles that have ended in it. Inline: another thread may ask while the VM's
+** thread makes a note. */
+static inline __attribute__((always_inline)) uint64_t
+ljp_phases_cycles(const struct ljp_phase_log *log)
+{
+  uint64_t cycles = 0;
+  for (uint32_t i = 0; i < log->count; i++)
+    cycles += (log->note[i].phase_bytes & LJP_PHASE_MASK) == LJP_GC_PAUSE;
+  return cycles;
+}
 
 #endif

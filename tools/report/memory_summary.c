@@ -67,9 +67,9 @@ static void memory_print_estimates(const struct ljp_report *r)
   struct ljp_print *out = r->out;
   char amount[24];
   ljp_print_format(out, "estimated from %" PRIu64 " samples", e->alloc.samples);
-  if (p->totals.limited) {
+  if (p->asked_bytes && p->sample_bytes > p->asked_bytes) {
     ljp_bound_amount(r, (double)p->sample_bytes, amount);
-    ljp_print_format(out, " (at most %s apart, since there were too many)",
+    ljp_print_format(out, " (a limit made them rarer: one for %s at times)",
                      amount);
   }
   ljp_print_str(out, "; in 95 of 100 cases the truth is ");

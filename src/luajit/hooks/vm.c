@@ -90,7 +90,7 @@ void ljp_guest_set_recorder(lua_State *L, void *recorder,
   vm->phases = phases;
 }
 
-/* False: the listener is to know at once. */
+/* False: the phase is not noted, so the listener has to know at once. */
 static bool vm_note_phase(struct ljp_phase_log *log, const global_State *g)
 {
   const uint64_t tsc = __rdtsc();
@@ -99,7 +99,9 @@ static bool vm_note_phase(struct ljp_phase_log *log, const global_State *g)
   atomic_signal_fence(memory_order_seq_cst);
   /* Relaxed: as in ljp_recorder_enter(). */
   if (LJP_LIKELY(atomic_load_explicit(&log->on, memory_order_relaxed) &&
-                 log->count < LJP_PHASES_NOTED && tsc < log->due_tsc)) {
+                 log->count < LJP_PHASES_NOTED && tsc < log->due_tsc &&
+                 g->gc.total >= log->least_bytes &&
+                 g->gc.total <= log->most_bytes)) {
     log->note[log->count++] = (struct ljp_phase_note){
         tsc, (uint64_t)g->gc.total << LJP_PHASE_BITS | g->gc.state};
     noted = true;

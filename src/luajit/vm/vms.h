@@ -43,7 +43,7 @@ struct ljp_vm {
   struct ljp_jit *jit; /* traces/trace.h; NULL before the first trace */
   void *recorder;      /* the memory profiler's, under whose lock it changes, on
                        ** the VM's own thread */
-  struct ljp_phase_log *phases; /* the recorder's; the same */
+  struct ljp_phase_log *phases; /* of the recorder; changes with it */
   bool closing;   /* lua_close() has begun; for its own thread only */
   bool publishes; /* its labels (hooks/publish.c); for its own thread only */
   bool publish_begun; /* during an entry that may not be over; the same */
