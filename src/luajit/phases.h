@@ -24,12 +24,13 @@ enum {
 };
 
 struct ljp_phase_log {
-  _Alignas(
-      64) _Atomic bool on; /* false: the listener gets each phase at once */
-  _Atomic bool inside;     /* the hook is making a note */
+  /* on: else the listener gets each phase at once. inside: the hook is making a
+  ** note. */
+  _Alignas(64) _Atomic bool on;
+  _Atomic bool inside;
   uint32_t count;
   uint64_t due_tsc; /* a phase that comes later goes to the listener */
-  uint64_t least_bytes, most_bytes; /* a heap beyond these does so at once */
+  uint64_t least_bytes, most_bytes; /* so does one with another heap */
   /* For the recorder: the same moment by the counter and by the clock. */
   uint64_t base_tsc, base_ns;
   struct ljp_phase_note {
