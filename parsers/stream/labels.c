@@ -28,7 +28,7 @@ bool ljp_labels_are_valid(struct ljp_str set)
   struct ljp_str key, value;
   const char *last = NULL;
   while (set.len) {
-    if (!ljp_labels_next(&set, &key, &value))
+    if (!ljp_labels_next(&set, &key, &value) || !key.len)
       return false;
     if (last && strcmp(last, key.data) >= 0) /* Both end with a NUL. */
       return false;

@@ -9,7 +9,7 @@
 
 #include "parsers/base/str.h"
 
-/* Whether this is a set: whole pairs, sorted by key, no key twice. */
+/* Whether this is a set: whole pairs, sorted by key, no key twice or empty. */
 bool ljp_labels_are_valid(struct ljp_str set);
 
 /* Takes the first pair off a valid set; false: there is none. */

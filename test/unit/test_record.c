@@ -303,6 +303,9 @@ static void labels_that_are_not_sorted_pairs_are_malformed(void **state)
   assert_int_equal(LABELS("a\0"
                           "1"),
                    LJP_BAD_LABELS);
+  assert_int_equal(LABELS("\0"
+                          "1\0"),
+                   LJP_BAD_LABELS);
   assert_int_equal(LABELS("a\0"), LJP_BAD_LABELS);
   assert_int_equal(LABELS("a"), LJP_BAD_LABELS);
   assert_int_equal(LABELS("a\0"
