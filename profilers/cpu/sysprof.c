@@ -128,11 +128,8 @@ static uint32_t sysprof_vm_id(uint32_t number)
 {
   uint32_t id = 0;
   sysprof_lock();
-  if (g->running) {
-    ljp_vms_add(NULL, number);
-    ljp_vms_define(g->session);
-    id = ljp_vms_id(number);
-  }
+  if (g->running)
+    id = ljp_vms_ensure(number, g->session);
   sysprof_unlock();
   return id;
 }

@@ -42,7 +42,10 @@ void ljp_vms_add(void *ctx, uint32_t number);
 void ljp_vms_close(uint32_t number);
 /* Gives ids to the claimed entries. */
 void ljp_vms_define(struct ljp_session *session);
-/* In each round: the same, and frees the entries of closed VMs. */
+/* The id of a VM, which gets one if it has none, even if the table is full. 0: no
+** memory. */
+uint32_t ljp_vms_ensure(uint32_t number, struct ljp_session *session);
+/* In each round: the same as ljp_vms_define(), and frees the entries of closed VMs. */
 void ljp_vms_update(struct ljp_session *session);
 /* In the child of a fork: frees the entries of VMs that the parent has
 ** closed. */

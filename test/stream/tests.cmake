@@ -37,6 +37,10 @@ target_link_options(test_newfile PRIVATE LINKER:--wrap=openat
   LINKER:--wrap=linkat)
 ljp_unit_test(test_sinks ljp_stream)
 ljp_unit_test(test_sink_replace ljp_stream)
+ljp_unit_test(test_vms ljp_stream)
+target_sources(test_vms PRIVATE
+  ${PROJECT_SOURCE_DIR}/profilers/session/vms.c
+  ${PROJECT_SOURCE_DIR}/profilers/session/vms_claim.c)
 ljp_unit_test(test_session ljp_stream ${CMAKE_DL_LIBS})
 target_link_options(test_session PRIVATE LINKER:--wrap=clock_gettime)
 add_dependencies(test_session ljp_loadable_a ljp_loadable_b)
