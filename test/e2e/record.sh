@@ -283,7 +283,7 @@ for f in tree.ljp.[0-9]*; do
   "$ljprof" check "$f" > /dev/null || fail "$f is not whole"
 done
 "$ljprof" record --children --embed-symbols -o named.ljp -- sh -c \
-  "'$luajit' -e 'for i = 1, 3e7 do tostring(i % 9) end' & wait" 2> err ||
+  "'$luajit' -e 'for i = 1, 3e4 do collectgarbage() end' & wait" 2> err ||
   fail "embed: $(cat err)"
 named=$(find . -name 'named.ljp.[0-9]*')
 "$ljprof" dump "$named" > dump.txt || fail "embed: $(cat err)"

@@ -171,7 +171,7 @@ local _, status = session({mode = "L", path = "leaf.bin", interval = 0.5}, 0.2)
 check(status.mode == "L" and status.interval == 0.5, "leaf")
 session({mode = "C", path = "usr1.bin", signal = "SIGUSR1"}, 0.1)
 if os.getenv("LJP_NO_ZSTD") then -- no libzstd for this C library
-  refused("zstd", 95, "not supported", {path = P, compress = 3})
+  refused("zstd", 95, "there is no libzstd.so.1", {path = P, compress = 3})
 else
   session({mode = "C", path = "packed.bin", compress = 3}, 0.1)
 end

@@ -1,10 +1,20 @@
 /*
-** _dl_find_object() for Debian's libgcc_eh.a in programs for musl. That archive
-** was built for glibc, which has this function; a libgcc that was built for
-** musl (Alpine's) does not call it. See cmake/make-musl.
+** What Debian's libgcc_eh.a needs of glibc, for programs for musl. A libgcc that
+** was built for musl (Alpine's) needs nothing of this. See cmake/make-musl.
 */
 #include <link.h>
+#include <pthread.h>
 #include <stddef.h>
+
+/* libgcc takes a process for one without threads, and takes no locks, if there is
+** no such symbol; musl hides its own. Without locks a program crashes in which two
+** threads register frame information, as each VM does for compiled code. Weak,
+** because static programs have musl's. */
+__attribute__((weak, visibility("hidden"))) int
+__pthread_key_create(pthread_key_t *key, void (*end)(void *))
+{
+  return pthread_key_create(key, end);
+}
 
 /* As glibc declares it. */
 struct found_object {
