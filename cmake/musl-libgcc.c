@@ -1,15 +1,17 @@
 /*
-** What Debian's libgcc_eh.a needs of glibc, for programs for musl. A libgcc that
-** was built for musl (Alpine's) needs nothing of this. See cmake/make-musl.
+** Functions of glibc that Debian's libgcc_eh.a needs, for programs that use musl. A
+** libgcc that was built for musl (Alpine's) needs none of them. See
+** cmake/make-musl.
 */
 #include <link.h>
 #include <pthread.h>
 #include <stddef.h>
 
-/* libgcc takes a process for one without threads, and takes no locks, if there is
-** no such symbol; musl hides its own. Without locks a program crashes in which two
-** threads register frame information, as each VM does for compiled code. Weak,
-** because static programs have musl's. */
+/* If this symbol is missing, libgcc believes that the process has no threads, and
+** takes no locks. musl has the function, but hides it in its shared library. Two
+** threads that register frame information at once, as VMs do for compiled code,
+** then crash the program. The definition is weak because a static program also
+** links musl's own. */
 __attribute__((weak, visibility("hidden"))) int
 __pthread_key_create(pthread_key_t *key, void (*end)(void *))
 {

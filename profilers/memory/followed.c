@@ -37,7 +37,7 @@ static struct {
   struct ljp_recorder *_Atomic left;  /* below other allocators, for good */
   uint32_t count, lingering, rings;
   struct ljp_memprof_counts counts; /* of VMs that are not followed now */
-  struct followed_name *names; /* of VMs without an entry in session/vms.h */
+  struct followed_name *names; /* of VMs that got no id from the CPU session */
   uint32_t name_count, name_room;
 } followed;
 

@@ -13,8 +13,8 @@ enum {
   EXTRA_ROOM = 16   /* at first */
 };
 
-/* VMs that got an id while the table was full. The id stays the VM's if a signal
-** handler finds room for the VM later. */
+/* VMs that got an id while the table was full. The VM leaves this list when it
+** gets an entry, which takes over the id. */
 static struct {
   struct vms_extra {
     uint32_t number, id;
@@ -166,7 +166,8 @@ void ljp_vms_update(struct ljp_session *session)
       vms_free(entry);
     }
   }
-  /* No sample can have these ids. */
+  /* No CPU sample has the id of a VM without an entry, so there is nothing to
+  ** wait for. */
   for (uint32_t i = extra.count; i-- > 0;)
     if (extra.list[i].closing) {
       ljp_session_end_vm(session, extra.list[i].id);

@@ -7,6 +7,9 @@
 ** number, id 0), named (an id), closing (lua_close() has ended), free again. A
 ** signal handler may claim an entry. Ordinary code takes every other step,
 ** under the lock of the CPU profiler.
+**
+** While the table is full, ljp_vms_ensure() gives ids beyond it. A VM keeps such
+** an id when it gets an entry later; until then its CPU samples have no VM.
 */
 #ifndef LJP_VMS_H
 #define LJP_VMS_H
@@ -18,7 +21,7 @@
 #include "src/base/sigsafe.h"
 #include "src/session/session.h"
 
-enum { LJP_VMS = 256 /* VMs at a time that get an id of their own */ };
+enum { LJP_VMS = 256 /* entries: VMs at a time that handlers can name */ };
 
 struct ljp_vms_entry {
   _Atomic uint32_t number, id;
@@ -45,7 +48,8 @@ void ljp_vms_define(struct ljp_session *session);
 /* The id of a VM, which gets one if it has none, even if the table is full. 0: no
 ** memory. */
 uint32_t ljp_vms_ensure(uint32_t number, struct ljp_session *session);
-/* In each round: the same as ljp_vms_define(), and frees the entries of closed VMs. */
+/* In each round: the same as ljp_vms_define(), and frees the entries of closed
+** VMs. */
 void ljp_vms_update(struct ljp_session *session);
 /* In the child of a fork: frees the entries of VMs that the parent has
 ** closed. */
