@@ -34,12 +34,17 @@ starts() {
   sed 's/^/instructions: /' before.txt
 }
 # compare LIMIT: prints the works with more instructions than before. A work that
-# allocates may have LIMIT times as many, since its blocks have other addresses.
+# allocates may have LIMIT times as many, since its blocks have other addresses, and
+# one with strings 3 % more, since they have other neighbours in the VM's table.
 compare() {
   awk -v limit="$1" '
+    function allowed() {
+      if (/numeric|calls/) return 1
+      return /strings/ && limit < 1.03 ? 1.03 : limit
+    }
     NR == FNR { before[$1] = $2; next }
     /counted/ { next }
-    $2 > before[$1] * (/numeric|calls/ ? 1 : limit) { print $1, before[$1], $2 }
+    $2 > before[$1] * allowed() { print $1, before[$1], $2 }
   ' before.txt answers.txt
 }
 # unchanged WHAT: each count is that of before.
@@ -47,7 +52,6 @@ unchanged() {
   eventually "$1: threads and descriptors as before" settled
   order "work 2" worked
   order count counted
-  # (Strings have other neighbours in the VM's table then: 0.3 % was seen.)
   limit=1.01
   [ "$allocator" = host ] || limit=1.03
   more=$(compare $limit)

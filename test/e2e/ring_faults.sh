@@ -36,12 +36,12 @@ ok "the clock was set back: the oldest file has gone first"
 # Two processes with the same number, as in two containers, record into one
 # folder at once: neither loses a file.
 if unshare -rpf true 2> unshare.txt; then
+  mkdir twins
   for n in 1 2; do
     LJPROF_RECORD="output=$PWD/twins;service=web;continuous=0.1s;flush=10" \
       unshare -rpf "$luajit" app.lua 1 > out.$n 2>&1 &
     eval "twin$n=\$!"
   done
-  mkdir -p twins
   # shellcheck disable=SC2154
   wait "$twin1" || fail "$(cat out.1)"
   # shellcheck disable=SC2154
