@@ -94,6 +94,17 @@ uint64_t ljp_sysprof_first_look(void)
   return young ? SOON_NS : LATER_NS;
 }
 
+enum { BUSY_NS = 64000000, IDLE_NS = 250000000 };
+
+/* The longest time between two looks while the process works: with long intervals,
+** signals are as rare as while it waits. */
+static uint64_t taken_busy_ns(void)
+{
+  enum { INTERVALS = 64 };
+  uint64_t ns = INTERVALS * g->options.interval_ns;
+  return ns < BUSY_NS ? BUSY_NS : ns < IDLE_NS ? ns : IDLE_NS;
+}
+
 /* Are the signal's handler and those of faulting reads still ours, and is the
 ** mask of each thread known? A wake-up costs far more than the look. So looks
 ** are frequent when the program begins, and rare while the process waits: then
@@ -101,18 +112,13 @@ uint64_t ljp_sysprof_first_look(void)
 ** frequent, so that it does not stay parked when it begins to work. */
 uint64_t ljp_sysprof_look(void)
 {
-  enum {
-    MOST_NS = 64000000,
-    PARKED_NS = 10000000,
-    IDLE_NS = 250000000,
-    IDLE_CPU_NS = 500000
-  };
+  enum { PARKED_NS = 10000000, IDLE_CPU_NS = 500000 };
   if (!ljp_profiler_trylock(&g->lock))
     return SOON_NS;
   bool parked = taken_look_at_timers();
   uint64_t cpu_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   bool idle = cpu_ns - g->look_cpu_ns < IDLE_CPU_NS;
-  uint64_t next = 2 * g->look_ns, most = MOST_NS;
+  uint64_t next = 2 * g->look_ns, most = taken_busy_ns();
   if (!g->running || !g->armed)
     next = most = IDLE_NS;
   else if (ljp_signal_handler(g->options.signal) != LJP_HANDLER_OURS ||
