@@ -1,8 +1,9 @@
 /*
 ** The step: from a frame to its caller.
 **
-** The common case is a compiled rule: one search in the object's table, one
-** load for the return address and one for each saved register. All other cases
+** The common case is a compiled rule: one search in the object's table (none if the
+** return address was there lately), one load for the return address and one for each
+** saved register. All other cases
 ** go through the object's own CFI, and an interrupted frame gets a second look.
 ** Invariant: a step that fails leaves the registers as they were.
 ** Safety: LJP_SIGSAFE throughout; no allocation, no lock, no system call.
@@ -23,6 +24,8 @@ enum { STEP_RUNS_CODE = 0 };
 #else
 enum { STEP_RUNS_CODE = 1 };
 #endif
+
+_Atomic uint64_t ljp_unwind_recent[1 << LJP_UNWIND_RECENT_BITS];
 
 /* relaxed: the writer's next round would find out anyway. */
 static void step_want(_Atomic bool *flag)
@@ -180,6 +183,27 @@ static enum ljp_unwind_result step_fresh(const struct ljp_unwind_map *map,
   return step_by_cfi(&object, pc, regs, landed);
 }
 
+/* NULL: where another row begins at the return address, the address may be planted.
+** Few return addresses are like that. Interrupted code (exact) hardly ever comes
+** again. */
+static const struct ljp_unwind_rule *
+step_find_rule(const struct ljp_unwind_table *table, uint32_t offset,
+               bool exact)
+{
+  uint16_t number;
+  if (exact)
+    return &table->rules[table->rule[ljp_unwind_find_row(table, offset)]];
+  if (LJP_UNLIKELY(!ljp_unwind_recall(table, offset, &number))) {
+    uint32_t row = ljp_unwind_find_row(table, offset);
+    if (row + 1 < table->rows && table->pc[row + 1] == offset + 1)
+      return NULL;
+    number = table->rule[row];
+    ljp_unwind_remember(table, offset, number);
+  }
+  ljp_assert(number == table->rule[ljp_unwind_find_row(table, offset)]);
+  return &table->rules[number];
+}
+
 /* Steps from code in one of the map's ranges. */
 static enum ljp_unwind_result step_in(const struct ljp_unwind_map *map,
                                       const struct ljp_unwind_range *range,
@@ -217,12 +241,9 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_map *map,
     return step_by_cfi(object, pc, regs, landed);
   }
   ljp_assert(pc - object->lo <= UINT32_MAX); /* or it had no table */
-  uint32_t row = ljp_unwind_find_row(table, (uint32_t)(pc - object->lo));
-  const struct ljp_unwind_rule *rule = &table->rules[table->rule[row]];
-  /* Where another row begins at the return address, the address may be planted.
-  ** Few return addresses are like that. */
-  if (!regs->exact && row + 1 < table->rows &&
-      LJP_UNLIKELY(table->pc[row + 1] == (uint32_t)(pc + 1 - object->lo)))
+  const struct ljp_unwind_rule *rule =
+      step_find_rule(table, (uint32_t)(pc - object->lo), regs->exact);
+  if (LJP_UNLIKELY(!rule))
     return step_by_cfi(object, pc, regs, landed);
   switch ((enum ljp_rule_kind)rule->kind) {
   case LJP_RULE_REGULAR:

@@ -16,6 +16,17 @@ enum { TABLE_FIRST_RULES = 2, TABLE_FIRST_ROWS = 1 };
 enum { TABLE_FIRST_RULES = 256, TABLE_FIRST_ROWS = 1024 };
 #endif
 
+/* Of tables that were freed, entries may remain, so no number is given twice. */
+static uint16_t table_next_serial(void)
+{
+  static _Atomic uint32_t given;
+  uint32_t serial = atomic_fetch_add_explicit(&given, 1, memory_order_relaxed);
+  if (serial < UINT16_MAX)
+    return (uint16_t)(serial + 1);
+  atomic_store_explicit(&given, UINT16_MAX, memory_order_relaxed);
+  return 0;
+}
+
 void ljp_unwind_table_free(struct ljp_unwind_table *table)
 {
   if (!table)
@@ -192,6 +203,7 @@ bool ljp_unwind_builder_finish(struct ljp_unwind_builder *builder,
       !table_make_buckets(table))
     return false;
   table_shrink(table);
+  table->serial = table_next_serial();
   *out = table;
   builder->table = NULL;
   return true;

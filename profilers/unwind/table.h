@@ -52,6 +52,7 @@ void ljp_unwind_make_rule(const struct ljp_cfi_row *row, bool signal,
 struct ljp_unwind_table {
   uint32_t rows, buckets, rules_used;
   unsigned shift;
+  uint16_t serial; /* no other table has it; 0: there have been too many */
   uint32_t *pc;
   uint16_t *rule;
   uint32_t *start;
@@ -81,6 +82,45 @@ ljp_unwind_find_row(const struct ljp_unwind_table *table, uint32_t offset)
   ljp_assert(table->pc[low] <= offset &&
              (low + 1 == table->rows || offset < table->pc[low + 1]));
   return low;
+}
+
+/* Rules of return addresses that were looked up lately, of all tables. A program
+** that is sampled a hundred times a second evicts the profiler's data from its caches
+** between two samples, and a search takes four lines of three pages. Most callers are
+** those of the sample before, and their rules are in a few lines of one page. Each
+** entry is an offset (32 bits), the serial number of its table and the rule's (16 bits
+** each), stored at once: threads and handlers need no lock. */
+enum { LJP_UNWIND_RECENT_BITS = 8 };
+extern _Atomic uint64_t ljp_unwind_recent[1 << LJP_UNWIND_RECENT_BITS];
+
+LJP_SIGSAFE static inline _Atomic uint64_t *
+ljp_unwind_recent_at(const struct ljp_unwind_table *table, uint32_t offset)
+{
+  uint32_t mixed = (offset + table->serial) * UINT32_C(0x9e3779b1);
+  return &ljp_unwind_recent[mixed >> (32 - LJP_UNWIND_RECENT_BITS)];
+}
+
+/* relaxed: entries say nothing about other memory. */
+LJP_SIGSAFE static inline bool
+ljp_unwind_recall(const struct ljp_unwind_table *table, uint32_t offset,
+                  uint16_t *rule)
+{
+  uint64_t entry = atomic_load_explicit(ljp_unwind_recent_at(table, offset),
+                                        memory_order_relaxed);
+  *rule = (uint16_t)entry;
+  return table->serial && entry >> 32 == offset &&
+         (uint16_t)(entry >> 16) == table->serial;
+}
+
+LJP_SIGSAFE static inline void
+ljp_unwind_remember(const struct ljp_unwind_table *table, uint32_t offset,
+                    uint16_t rule)
+{
+  if (table->serial)
+    atomic_store_explicit(ljp_unwind_recent_at(table, offset),
+                          (uint64_t)offset << 32 |
+                              (uint64_t)table->serial << 16 | rule,
+                          memory_order_relaxed);
 }
 
 /* A table in the making. */

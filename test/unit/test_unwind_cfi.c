@@ -362,6 +362,54 @@ static void every_flipped_bit_of_an_object_is_survived(void **state)
   free(memory);
 }
 
+/* A table whose only function covers offsets from 16 on. */
+static struct ljp_unwind_table *small_table(int32_t cfa_offset)
+{
+  const struct ljp_unwind_rule rule = {
+      .cfa_offset = cfa_offset, .kind = LJP_RULE_REGULAR, .base = LJP_RSP};
+  struct ljp_unwind_builder builder;
+  struct ljp_unwind_table *table = NULL;
+  uint16_t id;
+  assert_true(ljp_unwind_builder_init(&builder));
+  assert_true(ljp_unwind_builder_rule(&builder, &rule, &id));
+  assert_true(ljp_unwind_builder_row(&builder, 16, id));
+  assert_true(ljp_unwind_builder_finish(&builder, 4096, &table));
+  ljp_unwind_builder_fini(&builder);
+  return table;
+}
+
+static void a_rule_is_recalled_for_its_table_and_offset(void **state)
+{
+  (void)state;
+  enum { OFFSETS = 2000 };
+  struct ljp_unwind_table *one = small_table(16), *other = small_table(32);
+  uint16_t rule;
+  int recalled = 0;
+  assert_true(one->serial && other->serial && one->serial != other->serial);
+  for (uint32_t offset = 0; offset < OFFSETS; offset++) {
+    assert_false(ljp_unwind_recall(one, offset, &rule));
+    ljp_unwind_remember(one, offset, (uint16_t)(offset % 3));
+    assert_false(ljp_unwind_recall(other, offset, &rule));
+    assert_true(ljp_unwind_recall(one, offset, &rule));
+    assert_int_equal(rule, offset % 3);
+  }
+  /* What was remembered last has replaced others, and nothing is mixed up. */
+  for (uint32_t offset = 0; offset < OFFSETS; offset++) {
+    assert_false(ljp_unwind_recall(other, offset, &rule));
+    if (!ljp_unwind_recall(one, offset, &rule))
+      continue;
+    assert_int_equal(rule, offset % 3);
+    recalled++;
+  }
+  assert_in_range(recalled, 100, 1 << LJP_UNWIND_RECENT_BITS);
+  /* A table without a number of its own remembers nothing. */
+  other->serial = 0;
+  ljp_unwind_remember(other, 7, 1);
+  assert_false(ljp_unwind_recall(other, 7, &rule));
+  ljp_unwind_table_free(one);
+  ljp_unwind_table_free(other);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -373,6 +421,7 @@ int main(void)
       cmocka_unit_test(expressions_compute),
       cmocka_unit_test(hostile_expressions_end),
       cmocka_unit_test(an_object_is_found_with_and_without_a_search_table),
+      cmocka_unit_test(a_rule_is_recalled_for_its_table_and_offset),
       cmocka_unit_test(every_flipped_bit_of_an_object_is_survived),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
