@@ -14,7 +14,10 @@
 # worker and of the profiler's threads for it; PAIRS pairs of servers. See
 # production_nginx.py. nginx-cpu and nginx-memory: the same with half of the recording.
 # nginx-hello: with a handler that says one word, so that what each request of nginx
-# pays for a second thread weighs most.
+# pays for a second thread weighs most. nginx-routes: with handlers that label each
+# request by its route and its tenant, and make strings. nginx-where and
+# nginx-where-routes: what each part of the worker (VM, C library, kernel, profiler)
+# takes of a request without and with the recording, by perf's samples.
 #
 # misses: of programs that allocate, in the first caches for code and data (32 KiB each,
 # simulated by valgrind). The first figure is that of a run without a session. The other
@@ -98,8 +101,8 @@ compute() {
 }
 
 # -- nginx ---------------------------------------------------------------------
-# nginx_pairs NAME PARTS [HANDLER]
-nginx_pairs() {
+# nginx_ready NAME: prints it; sets port, and the number of pairs unless it was given.
+nginx_ready() {
   need nginx libnginx-mod-http-lua lua-resty-core lua-resty-lrucache lua-cjson wrk \
     python3
   rm -rf "$tmp/store"
@@ -107,6 +110,11 @@ nginx_pairs() {
   chmod 755 "$tmp"
   port=$((10011 + $$ % 20000)) # below those that the kernel gives to clients
   echo "$1, ${pairs:=40} pairs of servers:"
+}
+
+# nginx_pairs NAME PARTS [HANDLER]
+nginx_pairs() {
+  nginx_ready "$1"
   python3 "$here/production_nginx.py" "$build" "$tmp" "$port" "$pairs" \
     "${3:-rows}" "LJPROF_RECORD=$settings;service=nginx;$2"
   [ "$(find "$tmp/store" -name 'nginx-*.ljp' | wc -l)" -ge "$pairs" ] ||
@@ -116,6 +124,14 @@ nginx_pairs() {
     "memory events $(figure memory_events_total), profiler's threads" \
     "$(figure overhead_threads_cpu_seconds_total) s of" \
     "$(figure process_cpu_seconds_total) s"
+}
+
+# nginx_where HANDLER
+nginx_where() {
+  need linux-perf
+  nginx_ready "nginx, $1, where the recording's cost is"
+  python3 "$here/production_where.py" "$build" "$tmp" "$port" "$pairs" "$1" \
+    "LJPROF_RECORD=$settings;service=nginx;preset=production"
 }
 
 # -- Misses --------------------------------------------------------------------
@@ -175,6 +191,11 @@ for what in "$@"; do
   nginx-cpu) nginx_pairs "nginx, only CPU samples" "$only_cpu" ;;
   nginx-memory) nginx_pairs "nginx, only memory" "$only_memory" ;;
   nginx-hello) nginx_pairs "nginx, one word" preset=production hello ;;
+  nginx-routes)
+    nginx_pairs "nginx, 3 routes and 2 tenants" preset=production routes
+    ;;
+  nginx-where) nginx_where rows ;;
+  nginx-where-routes) nginx_where routes ;;
   *)
     echo "production: error: there is no measure '$what'" >&2
     exit 2

@@ -68,7 +68,28 @@ HANDLERS = {
         visits = visits + 1
         ngx.say("hello")
 """,
+    "routes": """
+        local route, tenant = ngx.var.uri, ngx.var.arg_t
+        misc.profile.label { route = route, tenant = tenant }
+        visits = visits + 1
+        local units = { ["/a"] = 1, ["/b"] = 2, ["/c"] = 3 }
+        local kept
+        for i = 1, 40 * units[route] * (tenant == "x" and 2 or 1) do
+          number = (number or 0) + 1
+          kept = ("%099d"):format(number)
+        end
+        ngx.say(kept)
+""",
 }
+
+# Asks for the routes and tenants in turn.
+ROUTES = """local n = 0
+function request()
+  n = n + 1
+  return wrk.format("GET", ({ "/a", "/b", "/c" })[n % 3 + 1] .. "?t=" ..
+    (n % 2 == 0 and "x" or "y"))
+end
+"""
 
 
 class Server:
@@ -97,8 +118,11 @@ class Server:
         pid = self.master.pid
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             self.worker = int(file.read())
+        with open(f"{folder}/wrk.lua", "w") as file:
+            file.write(ROUTES if handler == "routes" else "")
         self.load = subprocess.Popen(
-            ["wrk", "-t1", "-c8", "-d3600s", f"http://127.0.0.1:{port}/"],
+            ["wrk", "-t1", "-c8", "-d3600s", "-s", f"{folder}/wrk.lua",
+             f"http://127.0.0.1:{port}/"],
             stdout=subprocess.DEVNULL,
             preexec_fn=lambda: os.sched_setaffinity(0, CPUS[-1:]))
         atexit.register(self.load.kill)
@@ -203,4 +227,5 @@ def main():
             name, *trimmed(costs)))
 
 
-main()
+if __name__ == "__main__":
+    main()
