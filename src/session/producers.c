@@ -62,6 +62,21 @@ static struct ljp_producer *producers_new(struct ljp_session *s,
   return p;
 }
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
+#endif
+
+void ljp_session_populate(struct ljp_session *s)
+{
+  pthread_mutex_lock(&s->mutex);
+  struct ljp_producer *p = s->producers;
+  pthread_mutex_unlock(&s->mutex);
+  /* Others only put producers before these, and only this thread removes any. */
+  for (; p; p = p->next)
+    if (atomic_load(&p->active))
+      madvise(p, p->mapped_bytes, MADV_POPULATE_WRITE);
+}
+
 /* Takes ownership of p, which may be NULL. */
 static enum ljp_status producers_add(struct ljp_producer *p,
                                      uint64_t interval_ns,

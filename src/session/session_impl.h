@@ -150,6 +150,10 @@ void ljp_message_forget_locked(struct ljp_session *s,
 /* producers.c */
 void ljp_producer_unlink_locked(struct ljp_producer *p);
 void ljp_producer_unmap(struct ljp_producer *p);
+/* In a child of fork(), whose rings share their pages with the parent's until they are
+** written: gives them pages of their own, so that no push causes a page fault. On the
+** writer's thread. */
+void ljp_session_populate(struct ljp_session *s);
 void ljp_session_deactivate(struct ljp_session *s);
 
 /* Why a session that is not running takes nothing more: what ended it, if that

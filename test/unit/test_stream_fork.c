@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <setjmp.h>
 #include <unistd.h>
@@ -97,6 +99,62 @@ static void a_forks_child_does_not_record_unless_asked(void **state)
   (void)state;
   struct fork_case c = {false, "unforked"};
   assert_int_equal(harsh_child(fork_under_load, &c), 0);
+}
+
+/* How many of the ring's pages are no other process's, too (Linux's pagemap, bits 56
+** and 63). */
+static size_t own_pages(const struct ljp_producer *p, size_t *all)
+{
+  enum { PAGE = 4096 };
+  const uint64_t own = UINT64_C(1) << 63 | UINT64_C(1) << 56;
+  size_t count = 0;
+  int fd = open("/proc/self/pagemap", O_RDONLY);
+  *all = p->ring.capacity / PAGE;
+  for (size_t i = 0; i < *all; i++) {
+    uint64_t entry = 0, page = (uintptr_t)p->ring.data / PAGE + i;
+    if (pread(fd, &entry, sizeof entry, (off_t)(page * sizeof entry)) !=
+        (ssize_t)sizeof entry)
+      _exit(20);
+    count += (entry & own) == own;
+  }
+  close(fd);
+  return count;
+}
+
+static void fork_and_look_at_pages(void *ctx)
+{
+  (void)ctx;
+  size_t all, before;
+  struct ljp_session_options o = {
+      .path = harsh_path("pages"), .flush_ms = 200, .record_child = true};
+  struct ljp_session *s = harsh_start(&o, LJP_OK);
+  struct ljp_producer *p = harsh_producer(s, 0);
+  pid_t pid = fork();
+  if (pid == 0) {
+    before = own_pages(p, &all);
+    if (before == all)
+      _exit(1);
+    for (int i = 0; i < 100 && own_pages(p, &all) < all; i++)
+      usleep(100000);
+    if (own_pages(p, &all) < all)
+      _exit(2);
+    _exit(ljp_session_stop(s, NULL) ? 3 : 0);
+  }
+  int status;
+  waitpid(pid, &status, 0);
+  ljp_session_stop(s, NULL);
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 9);
+}
+
+static void a_forks_child_gets_pages_of_its_own(void **state)
+{
+  (void)state;
+  harsh_skip_under_tsan();
+  harsh_skip_under_asan();
+  if (madvise(NULL, 0, 23 /* MADV_POPULATE_WRITE, since Linux 5.14 */) ||
+      access("/proc/self/pagemap", R_OK))
+    skip();
+  assert_int_equal(harsh_child(fork_and_look_at_pages, NULL), 0);
 }
 
 static void not_before_begin(void *ctx, struct mini *m,
@@ -297,6 +355,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_forks_child_records_into_a_file_of_its_own),
       cmocka_unit_test(a_forks_child_does_not_record_unless_asked),
+      cmocka_unit_test(a_forks_child_gets_pages_of_its_own),
       cmocka_unit_test(a_childs_time_begins_with_the_fork),
       cmocka_unit_test(a_session_ends_at_once_in_a_raw_clone),
       cmocka_unit_test(fork_and_exec_leaves_no_trace),
