@@ -176,14 +176,13 @@ done
 
 # Clients at the same time.
 begin loop
+clients=
 for i in 1 2 3 4 5 6; do
   "$ljprof" status -p "$host" > "same$i.txt" 2>&1 &
+  clients="$clients $!"
 done
-wait_all() {
-  for i in 1 2 3 4 5 6; do
-    grep -q '^no session' "same$i.txt" || return 1
-  done
-}
-eventually "six clients: $(cat same?.txt)" wait_all
+for client in $clients; do
+  wait "$client" || fail "six clients: $(cat same?.txt)"
+done
+same "six clients at the same time" 6 "$(grep -l '^no session' same?.txt | wc -l)"
 end "six clients"
-ok "six clients at the same time"
