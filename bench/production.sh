@@ -1,8 +1,9 @@
 #!/bin/sh
 # What a service pays that is always recorded (--preset production, --ring,
 # --continuous): paired runs of the same library, with and without the recording,
-# on programs that only compute and on nginx under load. Aim: 0.5 %; nginx may lose 1 %
-# of its throughput at most.
+# on programs that only compute and on nginx under load. Aim: 0.5 % of CPU time for
+# programs that compute, and at most 1 % of nginx's throughput, which slower machines miss
+# (doc/guide/always-on.md).
 #
 #   BUILD_DIR=build bench/production.sh [-n PAIRS] [-s SECONDS] [MEASURE]...
 #
@@ -16,8 +17,8 @@
 # nginx-hello: with a handler that says one word, so that what each request of nginx
 # pays for a second thread weighs most. nginx-routes: with handlers that label each
 # request by its route and its tenant, and make strings. nginx-where and
-# nginx-where-routes: what each part of the worker (VM, C library, kernel, profiler)
-# takes of a request without and with the recording, by perf's samples.
+# nginx-where-routes: the time that each part of the worker (VM, C library, kernel,
+# profiler) takes for a request, without and with the recording, measured by perf.
 #
 # misses: of programs that allocate, in the first caches for code and data (32 KiB each,
 # simulated by valgrind). The first figure is that of a run without a session. The other
@@ -130,7 +131,7 @@ nginx_pairs() {
 nginx_where() {
   need linux-perf
   nginx_ready "nginx, $1, where the recording's cost is"
-  python3 "$here/production_where.py" "$build" "$tmp" "$port" "$pairs" "$1" \
+  python3 -B "$here/production_where.py" "$build" "$tmp" "$port" "$pairs" "$1" \
     "LJPROF_RECORD=$settings;service=nginx;preset=production"
 }
 

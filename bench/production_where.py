@@ -1,12 +1,13 @@
-"""Where nginx's worker spends what being recorded costs; production.sh calls this.
+"""Shows in which parts of nginx's worker the recording costs time; production.sh calls
+this.
 
-production_where.py BUILD FOLDER PORT SERVERS HANDLER VARIABLE=VALUE
+production_where.py BUILD FOLDER PORT PAIRS HANDLER VARIABLE=VALUE
 
-SERVERS pairs of servers as in production_nginx.py take turns every tenth of a second for
+PAIRS pairs of servers as in production_nginx.py take turns every tenth of a second for
 16 s, while perf looks at both workers 4,000 times a second. Printed are nanoseconds for a
 request by part, without and with the recording, and their difference; then the
-profiler's functions that take the most. Two servers that are not recorded differ, too, by
-some percent of each part, so a difference in a part that does nothing for the recording
+profiler's functions that take the most. Two servers that are not recorded also differ by
+some percent in each part, so a difference in a part that runs without the recording, too,
 says little. The parts that only a recorded worker has are exact to some nanoseconds.
 
 For the functions' names the library must not be stripped.
@@ -42,6 +43,8 @@ OWN = "profiler: samples, phases"
 
 def samples(path):
     """Of perf's file: nanoseconds, the thread's name, and [function, file] from the top."""
+    if not os.path.exists(path):
+        raise SystemExit("production: error: perf may not look at nginx's worker")
     text = subprocess.run(
         ["perf", "script", "-i", path, "-F", "comm,period,ip,sym,dso"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,

@@ -96,8 +96,8 @@ uint64_t ljp_sysprof_first_look(void)
 
 enum { BUSY_NS = 64000000, IDLE_NS = 250000000 };
 
-/* The longest time between two looks while the process works: with long intervals,
-** signals are as rare as while it waits. */
+/* The longest time between two looks while the process works. Looks are rarer with long
+** intervals, because fewer signals come. */
 static uint64_t taken_busy_ns(void)
 {
   enum { INTERVALS = 64 };
@@ -107,7 +107,7 @@ static uint64_t taken_busy_ns(void)
 
 /* Are the signal's handler and those of faulting reads still ours, and is the
 ** mask of each thread known? A wake-up costs far more than the look. So looks
-** are frequent when the program begins, and rare while the process waits: then
+** are frequent when the program begins, and rare while the process waits, when
 ** there are hardly any signals. While a thread is parked they are more
 ** frequent, so that it does not stay parked when it begins to work. */
 uint64_t ljp_sysprof_look(void)

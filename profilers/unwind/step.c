@@ -25,7 +25,8 @@ enum { STEP_RUNS_CODE = 0 };
 enum { STEP_RUNS_CODE = 1 };
 #endif
 
-_Atomic uint64_t ljp_unwind_recent[1 << LJP_UNWIND_RECENT_BITS];
+_Alignas(sizeof(uint64_t) << LJP_UNWIND_RECENT_BITS) /* within one page */
+    _Atomic uint64_t ljp_unwind_recent[1 << LJP_UNWIND_RECENT_BITS];
 
 /* relaxed: the writer's next round would find out anyway. */
 static void step_want(_Atomic bool *flag)

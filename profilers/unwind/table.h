@@ -84,12 +84,13 @@ ljp_unwind_find_row(const struct ljp_unwind_table *table, uint32_t offset)
   return low;
 }
 
-/* Rules of return addresses that were looked up lately, of all tables. A program
-** that is sampled a hundred times a second evicts the profiler's data from its caches
-** between two samples, and a search takes four lines of three pages. Most callers are
-** those of the sample before, and their rules are in a few lines of one page. Each
-** entry is an offset (32 bits), the serial number of its table and the rule's (16 bits
-** each), stored at once: threads and handlers need no lock. */
+/* Rules of return addresses that were looked up lately, of all tables. At a hundred
+** samples a second, the program evicts the profiler's data from the caches between two
+** samples, and a search then misses four cache lines of three pages. Most return
+** addresses were also in the sample before, and this array has their rules in a few
+** lines of one page. Each entry is an offset (32 bits), the serial number of its table
+** and the number of the rule (16 bits each), written by one atomic store, so threads and
+** handlers need no lock. */
 enum { LJP_UNWIND_RECENT_BITS = 8 };
 extern _Atomic uint64_t ljp_unwind_recent[1 << LJP_UNWIND_RECENT_BITS];
 

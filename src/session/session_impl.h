@@ -150,9 +150,9 @@ void ljp_message_forget_locked(struct ljp_session *s,
 /* producers.c */
 void ljp_producer_unlink_locked(struct ljp_producer *p);
 void ljp_producer_unmap(struct ljp_producer *p);
-/* In a child of fork(), whose rings share their pages with the parent's until they are
-** written: gives them pages of their own, so that no push causes a page fault. On the
-** writer's thread. */
+/* After fork(), the child's rings share pages with the parent's until one of the two
+** writes. Gives the rings of active producers pages of their own, so that no push causes
+** a page fault; before Linux 5.14 they stay as they are. On the child's writer thread. */
 void ljp_session_populate(struct ljp_session *s);
 void ljp_session_deactivate(struct ljp_session *s);
 

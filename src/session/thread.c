@@ -195,9 +195,10 @@ static void *thread_main(void *arg)
   uint64_t looked_ns = ljp_clock_ns(), round_ns;
   prctl(PR_SET_NAME, "ljprof-writer");
   if (s->child && !thread_stopping(s)) {
-    /* It may execute a program at once. */
+    /* The child may end or execute a program at once. */
     ljp_futex_wait(&s->wake.word, 0, thread_flush_ns(s));
-    ljp_session_populate(s);
+    if (!thread_stopping(s))
+      ljp_session_populate(s);
   }
   enum ljp_status status = LJP_OK;
   if (s->begun && !s->child) {
