@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/lines.h"
 #include "src/base/open_file.h"
 #include "src/base/own_proc.h"
 
@@ -80,12 +81,10 @@ struct task_status {
 static bool task_status(pid_t tid, struct task_status *out)
 {
   static const char blocked[] = "SigBlk:", switches[] = "voluntary_ctxt_sw";
-  char line[128];
+  char room[256], *line;
   int found = 0, fd = task_open(tid, "status");
-  FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-  if (fd >= 0 && !f)
-    close(fd);
-  while (f && fgets(line, sizeof line, f)) {
+  struct ljp_lines lines = ljp_lines_of(fd, room, sizeof room);
+  while (found != 3 && (line = ljp_lines_next(&lines)) != NULL) {
     if (strncmp(line, blocked, sizeof blocked - 1) == 0) {
       out->blocked = strtoull(line + sizeof blocked - 1, NULL, 16);
       found |= 1;
@@ -94,8 +93,8 @@ static bool task_status(pid_t tid, struct task_status *out)
       found |= 2;
     }
   }
-  if (f)
-    fclose(f);
+  if (fd >= 0)
+    close(fd);
   return found == 3;
 }
 

@@ -5,6 +5,7 @@
 #include "src/writer/modules.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
 #include <pthread.h>
@@ -16,7 +17,9 @@
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/format.h"
+#include "src/base/lines.h"
 #include "src/base/loader.h"
+#include "src/base/open_file.h"
 #include "src/base/own_proc.h"
 
 enum { KEEP_GONE_NS = 2000000000 };
@@ -132,7 +135,7 @@ static const char *modules_mapped(char *line, uint64_t address)
       address < start || address >= end || line[at] != '/')
     return NULL;
   char *path = line + at;
-  size_t len = strcspn(path, "\n");
+  size_t len = strlen(path);
   if (len > sizeof deleted &&
       !memcmp(path + len - (sizeof deleted - 1), deleted, sizeof deleted - 1))
     len -= sizeof deleted - 1;
@@ -144,13 +147,17 @@ static const char *modules_mapped(char *line, uint64_t address)
 ** relative to what was the current folder then. The kernel knows the file. */
 static void modules_make_absolute(struct modules_look *look)
 {
-  char *line = NULL;
-  size_t room = 0, left = 0;
+  enum { LINE_BYTES = 8192 }; /* a path has at most 4096 */
+  size_t left = 0;
   for (size_t i = 0; i < look->count; i++)
     left += look->list[i].path[0] != '/' &&
             !(look->list[i].flags & LJP_MODULE_VDSO);
-  FILE *maps = left ? fopen("/proc/self/maps", "re") : NULL;
-  while (maps && getline(&line, &room, maps) > 0)
+  char *room = left ? malloc(LINE_BYTES) : NULL, *line;
+  if (!room)
+    return;
+  int fd = ljp_fd_not_standard(ljp_own_proc_open("maps", O_RDONLY | O_CLOEXEC));
+  struct ljp_lines maps = ljp_lines_of(fd, room, LINE_BYTES);
+  while ((line = ljp_lines_next(&maps)) != NULL)
     for (size_t i = 0; i < look->count; i++) {
       struct ljp_module *module = &look->list[i];
       const char *path =
@@ -161,9 +168,9 @@ static void modules_make_absolute(struct modules_look *look)
         module->path = copy;
       }
     }
-  free(line);
-  if (maps)
-    fclose(maps);
+  if (fd >= 0)
+    close(fd);
+  free(room);
 }
 
 static int modules_add(struct dl_phdr_info *info, size_t size, void *ctx)

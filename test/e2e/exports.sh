@@ -40,3 +40,15 @@ same "no text relocations" "" "$(readelf -d "$lib" | grep TEXTREL || :)"
 [ "${LJP_LIBC:-}" != musl ] ||
   same "libgcc takes its locks" "" \
     "$(nm "$lib" | grep -E ' [Uvw] __pthread_key_create$' || :)"
+
+# A child of fork() that calls exit() may wait for ever for a stream that another
+# thread of its parent used (src/base/lines.h). Only the command luajit has streams.
+streams='v?f?printf|fopen|fdopen|freopen|fmemopen|open_memstream|popen|tmpfile|fclose'
+streams="$streams|getline|getdelim|fgets|fgetc|getc|fputs|fputc|putc|puts|putchar"
+streams="$streams|fwrite|fread|fflush|fseek|perror|fscanf"
+find "$BUILD_DIR/src" "$BUILD_DIR/profilers" -name '*.o' \
+  -exec nm -A --undefined-only {} + > undefined
+grep -E " U _*($streams)(64|_unlocked)?(_chk)?\$" undefined > used || :
+grep -q '/command\.c\.o:' used || fail "the command's streams are not found"
+same "code in a profiled program uses no stream" "" \
+  "$(grep -v '/command\.c\.o:' used || :)"
