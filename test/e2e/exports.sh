@@ -46,7 +46,7 @@ same "no text relocations" "" "$(readelf -d "$lib" | grep TEXTREL || :)"
 streams='v?f?printf|fopen|fdopen|freopen|fmemopen|open_memstream|popen|tmpfile|fclose'
 streams="$streams|getline|getdelim|fgets|fgetc|getc|fputs|fputc|putc|puts|putchar"
 streams="$streams|fwrite|fread|fflush|fseek|perror|fscanf"
-find "$BUILD_DIR/src" "$BUILD_DIR/profilers" -name '*.o' \
+find -L "$BUILD_DIR/src" "$BUILD_DIR/profilers" -name '*.o' \
   -exec nm -A --undefined-only {} + > undefined
 grep -E " U _*($streams)(64|_unlocked)?(_chk)?\$" undefined > used || :
 grep -q '/command\.c\.o:' used || fail "the command's streams are not found"

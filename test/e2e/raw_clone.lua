@@ -1,17 +1,15 @@
 -- A child that is not recorded, of fork() or of a raw clone(), for which no
 -- handlers of fork() run: it has neither writer nor timers. The session ends
 -- there at once, and another may begin.
--- Usage: raw_clone.lua PATH sysprof|memprof|profile fork|clone [MS]
--- MS: how many milliseconds after the session's start
+-- Usage: raw_clone.lua PATH sysprof|memprof|profile fork|clone
 local ffi = require("ffi")
-ffi.cdef "long syscall(long, ...); int fork(); int waitpid(int, int *, int); int usleep(unsigned);"
+ffi.cdef "long syscall(long, ...); int fork(); int waitpid(int, int *, int);"
 local CLONE, SIGCHLD = 56, ffi.new("long", 17)
 local none = ffi.new("long", 0)
 local profiler = misc[arg[2]]
 local function work() return ("x"):rep(100000):reverse():upper() end
 assert(profiler.start{path = arg[1]})
 work()
-ffi.C.usleep((tonumber(arg[4]) or 0) * 1000)
 local pid = arg[3] == "fork" and ffi.C.fork() or
   tonumber(ffi.C.syscall(CLONE, SIGCHLD, none, none, none, none))
 if pid == 0 then
