@@ -125,7 +125,7 @@ hows='fork clone'
 for what in sysprof memprof profile; do
   for how in $hows; do
     rm -f clone.bin*
-    timeout 60 "$lua" "$here/raw_clone.lua" clone.bin $what $how \
+    timeout 60 "$lua" "$here/raw_clone.lua" clone.bin $what "$how" \
       > clone.txt 2>&1 || fail "$how, $what: $(cat clone.txt)"
     for f in clone.bin*; do
       "$ljprof" check "$f" > clone.txt 2>&1 ||
