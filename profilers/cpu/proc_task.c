@@ -81,7 +81,7 @@ struct task_status {
 static bool task_status(pid_t tid, struct task_status *out)
 {
   static const char blocked[] = "SigBlk:", switches[] = "voluntary_ctxt_sw";
-  char room[256], *line;
+  char room[1024], *line; /* most files fit into two reads */
   int found = 0, fd = task_open(tid, "status");
   struct ljp_lines lines = ljp_lines_of(fd, room, sizeof room);
   while (found != 3 && (line = ljp_lines_next(&lines)) != NULL) {

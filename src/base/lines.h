@@ -1,8 +1,8 @@
 /*
-** Lines: reads a file line by line without a stream of libc. Each FILE has a lock.
-** A child of fork() that calls exit() waits for the locks of all streams; musl
-** leaves those locked that another thread used during the fork(), for ever. So no
-** code in a profiled process uses a stream of its own.
+** Lines: reads a file line by line without a stream of libc. Each FILE has a lock,
+** and exit() waits for the locks of all streams. If one thread calls fork() while
+** another thread uses a stream, musl leaves that stream locked in the child, whose
+** exit() then never returns. So no code of ours uses streams in a profiled process.
 */
 #ifndef LJP_LINES_H
 #define LJP_LINES_H

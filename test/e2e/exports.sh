@@ -41,8 +41,8 @@ same "no text relocations" "" "$(readelf -d "$lib" | grep TEXTREL || :)"
   same "libgcc takes its locks" "" \
     "$(nm "$lib" | grep -E ' [Uvw] __pthread_key_create$' || :)"
 
-# A child of fork() that calls exit() may wait for ever for a stream that another
-# thread of its parent used (src/base/lines.h). Only the command luajit has streams.
+# A thread of ours that uses a stream of libc may let a child of fork() hang in exit()
+# (src/base/lines.h). Only the command luajit uses streams.
 streams='v?f?printf|fopen|fdopen|freopen|fmemopen|open_memstream|popen|tmpfile|fclose'
 streams="$streams|getline|getdelim|fgets|fgetc|getc|fputs|fputc|putc|puts|putchar"
 streams="$streams|fwrite|fread|fflush|fseek|perror|fscanf"

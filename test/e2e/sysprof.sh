@@ -118,8 +118,7 @@ samples fork.bin.* > child.txt
 [ "$(grep -c '"text":"in_child ' child.txt)" -ge 100 ] ||
   fail "fork, follow: $(wc -l < child.txt) samples of the child"
 ok "fork, follow: the child has a file of its own"
-# With musl, a copy by a raw clone() may wait for ever for malloc()'s lock
-# (doc/guide/musl.md).
+# With musl, a copy made by a raw clone() may hang in malloc() (doc/guide/musl.md).
 hows='fork clone'
 [ "${LJP_LIBC:-}" != musl ] || hows=fork
 for what in sysprof memprof profile; do
