@@ -23,7 +23,8 @@ struct reading {
 };
 
 /* Sets of registers, by the processor's numbers. */
-enum { SET_RAX = 1, SET_RCX = 2, SET_RDX = 4, SET_RBP = 32, SET_R11 = 2048 };
+enum { SET_RAX = 1, SET_RCX = 2, SET_RDX = 4, SET_RBP = 32, SET_RSI = 64 };
+enum { SET_RDI = 128, SET_R11 = 2048 };
 enum { SET_ALL = 0xffff };
 
 /* What follows an opcode: '.' nothing, 'm' mod r/m, 'b' and 'z' a byte or a
@@ -307,6 +308,19 @@ static uint32_t insn_writes(const struct reading *r, uint8_t op)
     return SET_RAX;
   case 0x99:
     return SET_RDX;
+  case 0xa4: /* of strings, perhaps with a count */
+  case 0xa5:
+  case 0xa6:
+  case 0xa7:
+    return SET_RSI | SET_RDI | SET_RCX;
+  case 0xaa:
+  case 0xab:
+  case 0xae:
+  case 0xaf:
+    return SET_RDI | SET_RCX;
+  case 0xac:
+  case 0xad:
+    return SET_RSI | SET_RAX | SET_RCX;
   case 0xc9:
     return SET_RBP;
   case 0xf6:

@@ -1,5 +1,6 @@
-/* A step out of a function that has no CFI and does not touch the stack, as the
-** one that makes random numbers in Linux's vDSO. */
+/* Steps out of functions that have no CFI. One does not touch the stack, as the
+** one that makes random numbers in Linux's vDSO. The others, as in musl, clear,
+** copy, search, compare and load strings before they leave their frames. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -7,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "profilers/unwind/unwind.h"
+#include "profilers/unwind/step.h"
 #include "src/base/saferead.h"
 
 /* bare() without CFI, called by one of the two functions that have it. */
@@ -26,7 +27,17 @@ __asm__(".pushsection .text\n"
         "bare: nop\n"
         "bare_inside: nop\n"
         "  ret\n"
+        ".type framed, @function\n"
+        "framed:\n"
+        "  rep stosq\n"
+        "  rep movsb\n"
+        "  repne scasb\n"
+        "  repe cmpsb\n"
+        "  lodsb\n"
+        "  leave\n"
+        "  ret\n"
         ".popsection\n");
+extern const char framed[];
 extern const char bare[], bare_inside[], bare_called[], bare_elsewhere[];
 
 static struct ljp_unwind *unwinder;
@@ -77,6 +88,24 @@ static void a_call_of_another_function_is_no_proof(void **state)
                        LJP_UNWIND_STEPPED);
 }
 
+static void string_instructions_leave_the_frame_pointer_alone(void **state)
+{
+  (void)state;
+  static const sigset_t none;
+  struct ljp_unwind_room room;
+  uint64_t stack[10] = {[8] = 123, [9] = (uintptr_t)bare_called};
+  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true, .room = &room};
+  regs.r[LJP_RIP] = (uintptr_t)framed;
+  regs.r[LJP_RSP] = (uintptr_t)stack;
+  regs.r[LJP_RBP] = (uintptr_t)(stack + 8);
+  assert_true(ljp_saferead_enter(&none));
+  assert_int_equal(ljp_unwind_run_code(&regs, LJP_UNWIND_NO_RULE),
+                   LJP_UNWIND_STEPPED);
+  assert_int_equal(regs.r[LJP_RIP], (uintptr_t)bare_called);
+  assert_int_equal(regs.r[LJP_RSP], (uintptr_t)(stack + 10));
+  assert_int_equal(regs.r[LJP_RBP], 123);
+}
+
 static int set_up(void **state)
 {
   (void)state;
@@ -87,6 +116,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_caller_is_found_by_its_call),
-      cmocka_unit_test(a_call_of_another_function_is_no_proof)};
+      cmocka_unit_test(a_call_of_another_function_is_no_proof),
+      cmocka_unit_test(string_instructions_leave_the_frame_pointer_alone)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
