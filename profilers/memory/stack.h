@@ -70,6 +70,7 @@ struct ljp_stacks {
   struct ljp_producer *producer; /* of the events that have these stacks */
   uint32_t epoch, next_front, next_site;
   struct ljp_patience patience;
+  uint64_t await_again_ns; /* walk.c: no wait for a new map before */
   uint64_t cut, remembered, learned, checked, differed;
   uint32_t hosts; /* with native: host frames of the way found last, */
   uint64_t host[LJP_FRONT_FRAMES]; /* leaf first */

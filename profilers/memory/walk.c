@@ -6,17 +6,52 @@
 
 #include <errno.h>
 
-static void stacks_walk(struct ljp_stacks *s, struct ljp_regs *regs,
-                        struct ljp_found_stack *found)
+#include "src/base/clock.h"
+#include "src/base/futex.h"
+#include "src/push/producer.h"
+
+/* How long to wait for the writer, how often to look whether it has come, and how
+** long to do without it if it has not. */
+enum { AWAIT_NS = 5000000, AWAIT_LOOK_NS = 50000, AWAIT_AGAIN_NS = 1000000000 };
+
+/* A walk through that map found code without a table. The code may have been loaded a
+** moment ago: with some C libraries, steps cannot find it before the writer has
+** looked. Asks the writer to look now. True: there is another map. The writer may be
+** unable to look, as when the code allocates while the loader's lock is held. */
+static __attribute__((noinline)) bool stacks_await_map(struct ljp_stacks *s,
+                                                       uint64_t serial)
 {
+  _Atomic uint32_t nobody = 0;
+  uint64_t now = ljp_clock_ns(), end = now + AWAIT_NS;
+  if (ljp_unwind_finds_new(s->unwind) || now < s->await_again_ns)
+    return false;
+  ljp_producer_wake(s->producer);
+  while (now < end && ljp_producer_active(s->producer)) {
+    /* acquire: pairs with the publication of the map. */
+    if (atomic_load_explicit(s->serial, memory_order_acquire) != serial)
+      return true;
+    ljp_futex_wait(&nobody, 0, AWAIT_LOOK_NS);
+    now = ljp_clock_ns();
+  }
+  s->await_again_ns = now + AWAIT_AGAIN_NS;
+  return false;
+}
+
+static enum ljp_cut stacks_walk(struct ljp_stacks *s,
+                                const struct ljp_caller *caller,
+                                struct ljp_found_stack *found)
+{
+  struct ljp_regs regs;
   struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
   const struct ljp_unwind_map *map = ljp_unwind_acquire(s->unwind);
   uint64_t askers[LJP_FRONT_FRAMES];
   unsigned n = 0;
+  ljp_caller_registers(caller, &regs);
+  regs.room = &s->room;
   if (map) {
     /* A Lua stack that is about to be moved is still where it was. */
     bool resizing = ljp_guest_set_resizing(s->heap, false);
-    if (ljp_walk_memo(&walk, map, regs, s->frames, s->depth, &s->memo) !=
+    if (ljp_walk_memo(&walk, map, &regs, s->frames, s->depth, &s->memo) !=
         LJP_WALK_DONE)
       walk.stack.cut = LJP_CUT_RESIZE;
     if (resizing)
@@ -47,15 +82,18 @@ static void stacks_walk(struct ljp_stacks *s, struct ljp_regs *regs,
   found->number = 0;
   found->root_first = false;
   s->last = NULL;
+  return walk.stack.cut;
 }
 
 void ljp_stacks_walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,
                           struct ljp_found_stack *found)
 {
-  struct ljp_regs regs;
   int *error = &errno, saved = *error;
-  ljp_caller_registers(caller, &regs);
-  regs.room = &s->room;
-  stacks_walk(s, &regs, found);
+  uint64_t serial = atomic_load_explicit(s->serial, memory_order_relaxed);
+  enum ljp_cut cut = stacks_walk(s, caller, found);
+  if (LJP_UNLIKELY(cut == LJP_CUT_NO_TABLE) && stacks_await_map(s, serial)) {
+    s->cut--;
+    stacks_walk(s, caller, found);
+  }
   *error = saved;
 }

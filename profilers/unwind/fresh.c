@@ -2,8 +2,9 @@
 ** Objects that no map knows yet: they were loaded a moment ago, and the writer
 ** has not had its turn. glibc (2.35 and later) can say, even in a signal
 ** handler, where such an object's frame information is. It is then interpreted,
-** like the CFI of any object without a table. With an older glibc the stack is
-** cut there until the writer's next round.
+** like the CFI of any object without a table. With an older glibc and with musl
+** the stack is cut there until the writer's next round, which is asked for at once.
+** The recorder of allocations waits for that round (profilers/memory/walk.c).
 ** Safety: LJP_SIGSAFE throughout.
 */
 #include <dlfcn.h>

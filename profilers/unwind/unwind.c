@@ -183,6 +183,7 @@ enum ljp_status ljp_unwind_new(struct ljp_unwind **out)
   if (unwind->writer) {
     void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
     memcpy(&unwind->writer->finder, &symbol, sizeof symbol);
+    unwind->finds_new = symbol != NULL;
   }
   if (!unwind->writer || (status = ljp_unwind_refresh(unwind)) != LJP_OK) {
     free(unwind->writer);
