@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes doc/evidence/benchmarks.md from the outputs of benchmarks.
 
-  evidence.py LOGS   a folder with NAME.txt for each benchmark, and plots/*.svg
+  evidence.py LOGS NAME...   LOGS has NAME.txt and NAME.commit for each of the benchmarks
+                             that was run, and plots/*.svg
+  evidence.py --commit       only prints the commit, for NAME.commit
 
 The text before an output is what the benchmark's own file says of itself."""
 import glob
@@ -68,22 +70,35 @@ def what_it_is(name):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
+    if sys.argv[1] == "--commit":
+        print(commit())
+        return
     logs = sys.argv[1]
     names = sorted(os.path.basename(path)[:-4] for path in glob.glob(f"{logs}/*.txt"))
     if not names:
         sys.exit(f"evidence: error: there are no outputs in {logs}")
+    missing = sorted(set(sys.argv[2:]) - set(names))
+    commits = {}
+    for name in names:
+        with open(f"{logs}/{name}.commit") as file:
+            commits[name] = file.read().strip()
+    most = max(sorted(set(commits.values())), key=list(commits.values()).count)
     out = ["# Benchmarks", "",
            "`./run bench all` writes this page. `./run bench NAME` repeats one part of it.", "",
-           f"- Commit {commit()}", *(f"- {line}" for line in machine()), "",
+           f"- Commit {most}, if a part names no other", *(f"- {line}" for line in machine()), "",
            "Compare ratios and instruction counts, not times: another machine has other times."]
+    if missing:
+        out += ["", f"Not measured: {', '.join(missing)}."]
     plots = sorted(glob.glob(f"{logs}/plots/*.svg"))
     if plots:
         os.makedirs(PLOTS, exist_ok=True)
     for name in names:
         path, text = what_it_is(name)
         out += ["", f"## {name}", "", f"`{path}`: {text}" if text else f"`{path}`", ""]
+        if commits[name] != most:
+            out += [f"Commit {commits[name]}.", ""]
         if name == "growth":
             for plot in plots:
                 shutil.copy(plot, PLOTS)

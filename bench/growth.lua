@@ -1,5 +1,6 @@
--- Series for growth.sh: growth.lua WHAT FILE prints lines "x y least most", where y is a
--- median of several rounds and the other two are the quartiles, or the best of three.
+-- Series for growth.sh: growth.lua WHAT FILE prints lines "x y least most". y is the median
+-- of several rounds. Between the other two are half of the rounds, or, where rounds are
+-- pairs, the median plus and minus its standard error.
 local what, file = ...
 local ffi = require("ffi")
 ffi.cdef [[
@@ -14,6 +15,7 @@ end
 local MONOTONIC, PROCESS = 1, 2
 jit.off(clock)
 local rounds = tonumber(os.getenv("LJP_BENCH_ROUNDS")) or 11
+local pairs_of_rounds = tonumber(os.getenv("LJP_BENCH_ROUNDS")) or 61
 
 local function quartile(sorted, share)
   return sorted[math.max(1, math.min(#sorted, math.floor(#sorted * share + 0.5)))]
@@ -22,6 +24,16 @@ local function row(x, list)
   table.sort(list)
   print(("%g %.6g %.6g %.6g"):format(x, quartile(list, 0.5), quartile(list, 0.25),
     quartile(list, 0.75)))
+end
+
+-- The standard error of a median is 1.253 standard deviations divided by the root of the
+-- count, and half of all normal values are within 0.6745 standard deviations.
+local function row_of_pairs(x, list)
+  table.sort(list)
+  local median = quartile(list, 0.5)
+  local deviation = (quartile(list, 0.75) - quartile(list, 0.25)) / (2 * 0.6745)
+  local around = 1.253 * deviation / math.sqrt(#list)
+  print(("%g %.6g %.6g %.6g"):format(x, median, median - around, median + around))
 end
 
 -- The work of a benchmark's script, some 50 ms.
@@ -47,7 +59,7 @@ end
 -- pair in turn.
 local function ratios(x, work, start, stop)
   local list = {}
-  for i = 1, rounds do
+  for i = 1, pairs_of_rounds do
     local times = {}
     for _, on in ipairs(i % 2 == 0 and { 1, 2 } or { 2, 1 }) do
       if on == 2 then
@@ -62,7 +74,7 @@ local function ratios(x, work, start, stop)
     end
     list[i] = times[2] / times[1] - 1
   end
-  row(x, list)
+  row_of_pairs(x, list)
 end
 
 local series = {}

@@ -2,15 +2,16 @@
 # What grows with what: series of measurements in which the work doubles again and again.
 # Each prints a table, and how the figure grows: what the last doubling of the work
 # multiplies it by, and its power of the work over the whole series. With work^1.00, twice
-# the work costs twice as much; with work^0.00, the work does not matter.
+# the work costs twice as much; with work^0.00, the work does not matter. In brackets are
+# the quartiles of the rounds; where the additional CPU time is measured, in pairs of rounds
+# with and without a session, the median of the pairs plus and minus its standard error.
 #
 #   BUILD_DIR=build bench/growth.sh [SERIES]...
 #
 # LJP_BENCH_PLOTS: a folder for a picture of each series (SVG), made by plot.py.
 #
-# rate, sampled_memory: the additional CPU time of the whole process, compared with the
-# same work without a session, in pairs. Its spread is that of the pairs, and is larger
-# than the cost where the cost is small. Other figures: see each title.
+# rate, sampled_memory: the additional CPU time of the whole process. Other figures: see
+# each title.
 set -eu
 cd "$(dirname "$0")/.."
 build=$(realpath "${BUILD_DIR:-build}")
@@ -51,7 +52,7 @@ series() {
   "$@" > "$work/$name"
   printf '\n%s\n' "$title"
   awk -v x="$x" -v y="$y" '
-    BEGIN { printf "%12s  %14s  (quartiles)\n", x, y }
+    BEGIN { printf "%12s  %14s  (spread)\n", x, y }
     {
       printf "%12s  %14s", $1, $2
       if (NF > 2)

@@ -97,21 +97,30 @@ bench_one() {
   fi
 }
 
-# bench_all: all outputs, and the pictures of growth, become a page of the docs.
+# bench_all [NAME...]: all outputs, and the pictures of growth, become a page of the docs.
+# With names: only these are measured again.
 bench_all() {
   logs=$dir/bench-outputs
-  rm -rf "$logs"
+  [ $# -gt 0 ] || rm -rf "$logs"
   mkdir -p "$logs/plots"
   export LJP_BENCH_PLOTS="$PWD/$logs/plots"
-  for one in $(bench_names); do
+  for one in "$@"; do
+    bench_names | grep -qxF -e "$one" ||
+      die "no benchmark is called '$one'; there are: $(bench_names | tr '\n' ' ')"
+  done
+  # shellcheck disable=SC2046 # a name has no blanks
+  [ $# -gt 0 ] || set -- $(bench_names)
+  for one in "$@"; do
     code=0
+    bench/evidence.py --commit > "$logs/$one.commit"
     bench_one "$one" > "$logs/$one.out" 2>&1 || code=$?
     cat "$logs/$one.out"
     [ "$code" = 0 ] || die "bench $one ended with $code"
     # The page has no paths of this machine.
     sed -e '1d' -e "s,$PWD/,,g" "$logs/$one.out" > "$logs/$one.txt"
   done
-  bench/evidence.py "$logs"
+  # shellcheck disable=SC2046
+  bench/evidence.py "$logs" $(bench_names)
 }
 
 verb_bench() {
@@ -120,8 +129,8 @@ verb_bench() {
   case ${1:-} in
   '') echo "benchmarks: $(bench_names | tr '\n' ' ')" ;;
   all)
-    [ $# = 1 ] || misuse "bench all takes no more arguments, and there is '$2'"
-    bench_all
+    shift
+    bench_all "$@"
     ;;
   *) bench_one "$@" ;;
   esac
