@@ -243,6 +243,9 @@ static uint32_t insn_writes_vex(const struct reading *r, uint8_t op)
 /* The same for an instruction of one byte. */
 static uint32_t insn_writes(const struct reading *r, uint8_t op)
 {
+  enum { BOTH = SET_RSI | SET_RDI | SET_RCX, TO = SET_RDI | SET_RCX };
+  static const uint16_t strings[8] = {
+      SET_ALL, SET_ALL, BOTH, BOTH, 0, TO, SET_RSI | SET_RAX | SET_RCX, TO};
   uint32_t rm = r->rm < 16 ? 1u << r->rm : 0, reg = 1u << r->reg;
   uint32_t in_op = 1u << ((op & 7) | (r->rex & 1) << 3), what = r->reg & 7;
   if (!(op & 1) && (op < 0x40 || op == 0x80 || op == 0x86 || op == 0x88 ||
@@ -261,11 +264,12 @@ static uint32_t insn_writes(const struct reading *r, uint8_t op)
     return op & 8 ? in_op : 0;
   case 0x70:
     return 0;
+  case 0xa0: /* of strings, perhaps with a count; a8 and a9 compare */
+    return strings[op >> 1 & 7];
   case 0xb0:
     return op & 8 ? in_op : insn_byte_bits(r, (op & 7) | (r->rex & 1) << 3);
-  case 0xd0:
-    if (op & 8) /* of the x87; one stores its flags */
-      return SET_RAX;
+  case 0xd0: /* shifts; xlat and what the x87 stores */
+    return (op & 8) || op == 0xd7 ? SET_RAX : rm;
   }
   switch (op) {
   case 0x63:
@@ -288,17 +292,11 @@ static uint32_t insn_writes(const struct reading *r, uint8_t op)
   case 0xc1:
   case 0xc6:
   case 0xc7:
-  case 0xd0:
-  case 0xd1:
-  case 0xd2:
-  case 0xd3:
     return rm;
   case 0x68:
   case 0x6a:
   case 0x84:
   case 0x85:
-  case 0xa8:
-  case 0xa9:
   case 0xe9:
   case 0xeb:
     return 0;
@@ -308,19 +306,6 @@ static uint32_t insn_writes(const struct reading *r, uint8_t op)
     return SET_RAX;
   case 0x99:
     return SET_RDX;
-  case 0xa4: /* of strings, perhaps with a count */
-  case 0xa5:
-  case 0xa6:
-  case 0xa7:
-    return SET_RSI | SET_RDI | SET_RCX;
-  case 0xaa:
-  case 0xab:
-  case 0xae:
-  case 0xaf:
-    return SET_RDI | SET_RCX;
-  case 0xac:
-  case 0xad:
-    return SET_RSI | SET_RAX | SET_RCX;
   case 0xc9:
     return SET_RBP;
   case 0xf6:
