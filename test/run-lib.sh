@@ -117,7 +117,8 @@ bench_all() {
     cat "$logs/$one.out"
     [ "$code" = 0 ] || die "bench $one ended with $code"
     # The page has no paths of this machine.
-    sed -e '1d' -e "s,$PWD/,,g" "$logs/$one.out" > "$logs/$one.txt"
+    sed -e '/^==> /d' -e "s,$PWD/,,g" -e "s,${TMPDIR:-/tmp}/[^ /]*/,,g" \
+      "$logs/$one.out" > "$logs/$one.txt"
   done
   # shellcheck disable=SC2046
   bench/evidence.py "$logs" $(bench_names)
