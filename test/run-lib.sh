@@ -61,7 +61,8 @@ verb_mutate() {
   deps build test
   tree=build-mutants/tree
   mkdir -p "$tree"
-  git archive HEAD | tar -C "$tree" -xf -
+  # As new files: a run that was ended may have left a change in what is built.
+  git archive HEAD | tar -C "$tree" -xmf -
   cache=$(realpath "${LJPROF_CACHE:-.cache}")
   say "building $tree"
   (cd "$tree" && LJPROF_CACHE=$cache ./run build)
