@@ -76,8 +76,8 @@ foreach(name timer_host unsampled_host memprof_host memory_vms memprof_captured
   ljp_host_program(${name} libluajit)
 endforeach()
 if(LJPROF_COVERAGE)
-  # Its lines do not count. In frames of -O0, addresses in libc's allocator stay for
-  # ever that an earlier call has left there, so that no moment is safe for joining.
+  # At -O0 the host's frames keep old addresses in libc's allocator, so ljprof would
+  # never find a safe moment to join it. Nobody asks for the host's own lines.
   set_source_files_properties(e2e/join_host.c PROPERTIES COMPILE_OPTIONS
     "-O2;-fno-profile-arcs;-fno-test-coverage")
 endif()

@@ -113,13 +113,14 @@ bench_all() {
   [ $# -gt 0 ] || set -- $(bench_names)
   for one in "$@"; do
     code=0
-    bench/evidence.py --commit > "$logs/$one.commit"
+    commit=$(bench/evidence.py --commit)
     bench_one "$one" > "$logs/$one.out" 2>&1 || code=$?
     cat "$logs/$one.out"
     [ "$code" = 0 ] || die "bench $one ended with $code"
     # The page has no paths of this machine.
     sed -e '/^==> /d' -e "s,$PWD/,,g" -e "s,${TMPDIR:-/tmp}/[^ /]*/,,g" \
       "$logs/$one.out" > "$logs/$one.txt"
+    echo "$commit" > "$logs/$one.commit"
   done
   # shellcheck disable=SC2046
   bench/evidence.py "$logs" $(bench_names)

@@ -264,7 +264,7 @@ static uint32_t insn_writes(const struct reading *r, uint8_t op)
     return op & 8 ? in_op : 0;
   case 0x70:
     return 0;
-  case 0xa0: /* of strings, perhaps with a count; a8 and a9 compare */
+  case 0xa0: /* those of strings; a8 and a9 only test */
     return strings[op >> 1 & 7];
   case 0xb0:
     return op & 8 ? in_op : insn_byte_bits(r, (op & 7) | (r->rex & 1) << 3);

@@ -74,7 +74,6 @@ struct ljp_unwind {
   _Atomic uint64_t serial;  /* of the current map */
   _Atomic bool wants_poll;
   _Atomic uint32_t hurried;
-  bool finds_new; /* there is a finder */
   struct ljp_unwind_writer *writer;
   void *block; /* of memory, in which all this lies */
 };

@@ -57,11 +57,6 @@ bool ljp_unwind_wants_poll(const struct ljp_unwind *unwind)
   return atomic_load_explicit(&unwind->wants_poll, memory_order_relaxed);
 }
 
-bool ljp_unwind_finds_new(const struct ljp_unwind *unwind)
-{
-  return unwind->finds_new;
-}
-
 bool ljp_unwind_has_module(const struct ljp_unwind_map *map, uint64_t address)
 {
   return ljp_unwind_find_range(map, address, 0) != NULL;

@@ -161,6 +161,11 @@ enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us)
   return status;
 }
 
+bool ljp_unwind_finds_new(const struct ljp_unwind *unwind)
+{
+  return unwind->writer->finder != NULL;
+}
+
 void ljp_unwind_hurry(struct ljp_unwind *unwind, bool begin)
 {
   uint32_t before = atomic_fetch_add(&unwind->hurried, begin ? 1u : -1u);
@@ -183,7 +188,6 @@ enum ljp_status ljp_unwind_new(struct ljp_unwind **out)
   if (unwind->writer) {
     void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
     memcpy(&unwind->writer->finder, &symbol, sizeof symbol);
-    unwind->finds_new = symbol != NULL;
   }
   if (!unwind->writer || (status = ljp_unwind_refresh(unwind)) != LJP_OK) {
     free(unwind->writer);

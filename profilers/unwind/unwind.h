@@ -89,8 +89,9 @@ LJP_SIGSAFE bool ljp_unwind_has_module(const struct ljp_unwind_map *map,
 ** The handler may then wake the writer. */
 LJP_SIGSAFE bool ljp_unwind_wants_poll(const struct ljp_unwind *unwind);
 
-/* Do steps find objects that were loaded after the last poll? */
-LJP_SIGSAFE bool ljp_unwind_finds_new(const struct ljp_unwind *unwind);
+/* Do steps find objects that were loaded after the last poll? Any thread; the answer
+** never changes. */
+bool ljp_unwind_finds_new(const struct ljp_unwind *unwind);
 
 /* -- For callers that remember steps --------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* Steps out of functions that have no CFI. One does not touch the stack, as the
-** one that makes random numbers in Linux's vDSO. The others, as in musl, clear,
-** copy, search, compare and load strings before they leave their frames. */
+** one that makes random numbers in Linux's vDSO. The other, as functions of
+** musl do, executes string instructions before it leaves its frame. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
