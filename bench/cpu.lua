@@ -239,8 +239,8 @@ function measures.start()
     stops[i] = (clock(MONOTONIC) - began) * 1000
   end
   local first, first_cpu = starts[1], cpu[1]
-  print(("%d large libraries: start first %.2f ms (of which on the CPU " ..
-    "%.2f), median %.2f ms (%.2f); stop median %.2f ms"):format(loaded, first,
+  print(("%d large libraries: first start %.2f ms (%.2f ms of it " ..
+    "on the CPU), median %.2f ms (%.2f); stop median %.2f ms"):format(loaded, first,
     first_cpu, median(starts), median(cpu), median(stops)))
   print(("worst start %.2f ms, worst stop %.2f ms"):format(starts[#starts],
     stops[#stops]))
@@ -258,7 +258,7 @@ function measures.start()
     stop()
   end
   first, first_cpu = table.remove(starts, 1), table.remove(cpu, 1)
-  print(("%d functions alive: start first %.2f ms (of which on the CPU %.2f), " ..
+  print(("%d functions alive: first start %.2f ms (%.2f ms of it on the CPU), " ..
     "later median %.2f ms (%.2f)"):format(#all * 1000, first, first_cpu,
     median({ unpack(starts, 1, 5) }), median({ unpack(cpu, 1, 5) })))
 end

@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 for distance in 8192 2048; do
-  echo "A sample for each $distance bytes:"
+  echo "One sample per $distance bytes:"
   code=0
   "$build/bin/mem_estimates" test/mem/sites.lua "$work/estimates.ljp" "${1:-200}" \
     $distance > "$work/all" || code=$?
@@ -25,7 +25,7 @@ for distance in 8192 2048; do
         }
     }
     END {
-      printf "  %d means are known to within 2 %% by so many runs; the worst is %.2f %% off\n",
+      printf "  %d means are known to within 2 %% after this many runs; the worst is %.2f %% off\n",
         n, worst
     }' "$work/all"
   tail -n 1 "$work/all" | sed 's/^/  /'

@@ -1,10 +1,10 @@
 #!/bin/sh
-# What grows with what: series of measurements in which the work doubles again and again.
-# Each prints a table, and how the figure grows: what the last doubling of the work
-# multiplies it by, and its power of the work over the whole series. With work^1.00, twice
-# the work costs twice as much; with work^0.00, the work does not matter. In brackets are
-# the quartiles of the rounds; where the additional CPU time is measured, in pairs of rounds
-# with and without a session, the median of the pairs plus and minus its standard error.
+# What grows with what: series of measurements with more and more work. Each prints a
+# table, and how the figure grows: by what twice the work multiplies it at the end of the
+# series, and its power of the work over the whole series. With work^1.00, twice the work
+# costs twice as much; with work^0.00, the work does not matter. The brackets hold the
+# quartiles of the rounds. Additional CPU time is measured in pairs of rounds, with and
+# without a session; there the brackets hold the median minus and plus its standard error.
 #
 #   BUILD_DIR=build bench/growth.sh [SERIES]...
 #
@@ -69,7 +69,7 @@ series() {
     }
     END {
       if (least < 0)
-        print "the spread is larger than the least costs, so no growth is told"
+        print "the spread is larger than the least costs, so no growth is stated"
       else if (n > 2)
         printf "the last doubling: x%.2f; over all: work^%.2f\n",
           exp(rise * log(2) / step), (n * sab - sa * sb) / (n * saa - sa * sa)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures heap snapshots: for how long the program stops, how fast the walk is, and
-# what `ljprof heap` takes. Each figure comes from a run. Prints the targets.
+# what `ljprof heap` takes, with the targets.
 # Usage: heap.sh [OBJECTS]: of the heap that is analyzed (10000000).
 # pause: the call without the walk, which a copy of the process does; the median, the
 # least and the most of fifteen. The machine's noise is in the most. Beside it a bare

@@ -4,7 +4,7 @@
 # divided by the time before it came. alone: no client comes, since later rounds of any
 # program may be slower or faster. sampled: CPU samples and sampled memory events;
 # every: CPU samples and each memory event.
-# thread: of the program's own thread. process: of all, so with the writer's.
+# thread: of the program's own thread. process: of all threads, so the writer's, too.
 # Usage: joined.sh [RUNS]: the median of RUNS programs of each kind (5)
 set -eu
 build=${BUILD_DIR:-build}

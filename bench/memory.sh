@@ -158,7 +158,7 @@ measure_time() {
   printf '%-12s %8s | %7s %5s %7s %7s %9s %8s %7s %6s | %9s | %8s %6s %7s %7s %6s\n' target \
     '' '<= 2x *' '' '' '' '<= 60' '' '<= 8' '+-0.02' '<= 200' '<= 1.02x' '' '' '' \
     '+-0.02'
-  echo '* churn, with the compiler on; sites in turn: <= 2.1x, and <= 2.3x with it off.'
+  echo '* churn, with the compiler on; sites2: <= 2.1x, or <= 2.3x with the compiler off.'
   echo '  One run of objects has 18 to 25 collections, so comparing their number to the'
   echo '  hundredth takes sixty rounds.'
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# bench page: measures how long a flame graph page of a million samples and
-# 100,000 distinct stacks takes to load and to respond, in headless Chromium.
+# Measures how long a flame graph page of a million samples and 100,000 distinct
+# stacks takes to load and to respond, in headless Chromium.
 set -eu
 BUILD_DIR=$(realpath "$BUILD_DIR")
 root=$(cd "$(dirname "$0")/.." && pwd)

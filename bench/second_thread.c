@@ -1,6 +1,6 @@
 /*
-** What it costs a program of one thread to become one of two, as each recorded
-** program does: the kernel then counts each use of a descriptor, unless the second
+** What a second thread costs a program of one thread; each recorded program has
+** one. The kernel then counts each use of a descriptor, unless the second
 ** thread has a table of its own, and libc takes the locks of malloc(). The second
 ** thread does nothing here.
 **
