@@ -68,7 +68,7 @@ sees "3: stacks" 'round host:'
 keys 6
 sees "6: traces" '%  compiled'
 keys 7
-sees "7: threads" '%  thread 1 ('
+sees "7: threads" '%  thread [0-9]* (join_host)'
 sees "the last row names r" 'freeze r record ? help'
 keys 1 w
 sees "w: seconds" '^recording, last [1-5]\.'
