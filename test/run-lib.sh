@@ -50,7 +50,8 @@ verb_coverage() {
   [ -z "$failed" ] || die "some tests failed, so the figures may be too low"
 }
 
-# verb_mutate [COUNT [SEED [AREA...]]]: in a copy of what is committed.
+# verb_mutate [COUNT [SEED [AREA...]]]: in a copy of what is committed, which is built
+# twice: the second build counts lines, to find the tests that run a line.
 verb_mutate() {
   count=${1:-200}
   seed=${2:-$(date +%s)}
@@ -63,10 +64,14 @@ verb_mutate() {
   mkdir -p "$tree"
   # As new files: a run that was ended may have left a change in what is built.
   git archive HEAD | tar -C "$tree" -xmf -
-  cache=$(realpath "${LJPROF_CACHE:-.cache}")
-  say "building $tree"
-  (cd "$tree" && LJPROF_CACHE=$cache ./run build)
-  test/mutate.py "$tree" "$tree/build" "$count" "$seed" "$@"
+  LJPROF_CACHE=$(realpath "${LJPROF_CACHE:-.cache}")
+  export LJPROF_CACHE
+  (
+    cd "$tree" || exit
+    build release ''
+    build coverage coverage
+  )
+  test/mutate.py "$tree" "$tree/build" "$tree/build-coverage" "$count" "$seed" "$@"
 }
 
 # -- Benchmarks ------------------------------------------------------------------
