@@ -131,6 +131,7 @@ class Reach:
     def notes(self):
         """The compiler's notes of each object whose lines are asked for."""
         folders = {os.path.dirname(name) for name in self.files}
+        folders.add("test/unit") # for what is inline in a header
         found = []
         for note in glob.glob(f"{self.coverage}/**/*.gcno", recursive=True):
             # A target's folder stands inside the path of a source's.

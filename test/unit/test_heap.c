@@ -311,6 +311,35 @@ static void a_record_that_ends_in_references_is_malformed(void **unused)
   free(d);
 }
 
+/* The first address counts from 0, the next one from the one before it. */
+static void an_address_that_cannot_be_is_malformed(void **unused)
+{
+  (void)unused;
+  static const struct {
+    uint8_t first, next; /* Zigzag: 32 is 16, 31 is -16. */
+    enum ljp_bad_reason bad;
+  } tries[] = {
+      {32, 2, LJP_BAD_NONE},     {32, 29, LJP_BAD_NONE},
+      {32, 31, LJP_BAD_ADDRESS}, /* 0 */
+      {32, 33, LJP_BAD_ADDRESS}, /* below 0 */
+      {0, 2, LJP_BAD_ADDRESS},   {1, 2, LJP_BAD_ADDRESS},
+  };
+  for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+    struct ljp_heap_decoder *d = calloc(1, sizeof *d);
+    struct ljp_item item;
+    const uint8_t bytes[] = {1,  LJP_MEM_TYPE_UPVALUE, tries[i].first,
+                             40, LJP_MEM_TYPE_UPVALUE, tries[i].next,
+                             40};
+    const uint8_t *p = bytes, *end = bytes + sizeof bytes;
+    assert_int_equal(ljp_heap_decode_begin(d, &p, end), LJP_BAD_NONE);
+    enum ljp_bad_reason bad = ljp_heap_decode(d, &p, end, &item);
+    if (!bad)
+      bad = ljp_heap_decode(d, &p, end, &item);
+    assert_int_equal(bad, tries[i].bad);
+    free(d);
+  }
+}
+
 /* -- The lists ------------------------------------------------------------- */
 
 static void the_lists_are_in_the_rfc(void **unused)
@@ -356,6 +385,7 @@ int main(void)
       cmocka_unit_test(the_reader_yields_what_the_writer_took),
       cmocka_unit_test(damaged_records_end_and_never_crash),
       cmocka_unit_test(a_record_that_ends_in_references_is_malformed),
+      cmocka_unit_test(an_address_that_cannot_be_is_malformed),
       cmocka_unit_test(the_lists_are_in_the_rfc),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
