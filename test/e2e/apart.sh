@@ -135,7 +135,7 @@ has_one() {
 }
 wait_for "a file of the writer thread" has_one
 of_program=$(descriptors "$program")
-of_writer=$(for i in 1 2 3 4 5; do descriptors "$writer"; done | sort -n | sed -n 3p)
+of_writer=$(for _ in 1 2 3 4 5; do descriptors "$writer"; done | sort -n | sed -n 3p)
 more_files() {
   [ "$(find store -name '*.ljp' | wc -l)" -ge 20 ]
 }
