@@ -1,7 +1,7 @@
 #!/bin/sh
 # What grows with what: series of measurements with more and more work. Each prints a
-# table, and how the figure grows: by what twice the work multiplies it at the end of the
-# series, and its power of the work over the whole series. With work^1.00, twice the work
+# table, and how the figure grows: the factor that twice the work makes at the end of the
+# series, and the power of the work that fits the whole series. With work^1.00, twice the work
 # costs twice as much; with work^0.00, the work does not matter. The brackets hold the
 # quartiles of the rounds. Additional CPU time is measured in pairs of rounds, with and
 # without a session; there the brackets hold the median minus and plus its standard error.

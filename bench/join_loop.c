@@ -56,9 +56,10 @@ int main(int argc, char **argv)
     return 1;
   loop_print("pause", pause, count);
   loop_print("answer", answer, count);
-  printf("threads stopped: %.1f for each visit, each of no use for %.0f us\n",
-         (double)stops / (double)count,
-         stops > count ? (double)held_ns / (double)(stops - count) / 1e3 : 0);
+  printf(
+      "threads stopped: %.1f per visit; each that could not be used: %.0f us\n",
+      (double)stops / (double)count,
+      stops > count ? (double)held_ns / (double)(stops - count) / 1e3 : 0);
   free(pause);
   free(answer);
   return 0;

@@ -90,7 +90,7 @@ counts() {
 # size_of OPTION NAME: a size that makes 10 to 60 million instructions a run.
 # Compiled code needs more passes to make the compiler's own share small;
 # "compile" and "traces" measure that share. "recursion" has many traces: of 15
-# million instructions, the compiler's additional ones would be 0.3 %.
+# million instructions, the compiler's additional ones would be 0.2 to 0.3 %.
 size_of() {
   case $2 in
   closures | ipairs | rawget | tables) size=4 ;;

@@ -1,6 +1,6 @@
 /*
-** What a second thread costs a program of one thread; each recorded program has
-** one. The kernel then counts each use of a descriptor, unless the second
+** What a second thread costs a program of one thread: each recorded program gets a
+** second one. The kernel then counts each use of a descriptor, unless the second
 ** thread has a table of its own, and libc takes the locks of malloc(). The second
 ** thread does nothing here.
 **

@@ -6,7 +6,8 @@ counts how many of the changes the tests notice.
 
 TREE is a copy of the project that may be changed, BUILD its release build, COVERAGE a
 build of it with -DLJPROF_COVERAGE=ON, which tells what tests run a line. That takes each
-test once, and is kept in COVERAGE/reach.json. A changed line is tried with the tests that
+test once, and is kept in COVERAGE/reach.json as long as no source and no test changes. A
+changed line is tried with the tests that
 run it, the quick ones first. A change that does not compile, or after which the compiler
 makes the same code, does not count. Tests that run too long have noticed something. A
 change that is not noticed is printed: either a test is missing, or the line does not
@@ -63,6 +64,9 @@ def run(command, limit, where, environment=None):
             os.killpg(process.pid, 9)
             process.communicate()
             return None, ""
+        except BaseException:
+            os.killpg(process.pid, 9)
+            raise
     return process.returncode, text.decode(errors="replace")
 
 
@@ -104,6 +108,10 @@ def passed(build, names, limit, where, *more, environment=None):
     return False, f"time: {name}" if code is None else name, took
 
 
+class DoesNotCompile(Exception):
+    """Another file than the changed one does not compile any more."""
+
+
 class Reach:
     """What tests run a line. A line of several that make one statement counts as the first."""
 
@@ -111,9 +119,11 @@ class Reach:
         self.tree, self.build, self.coverage, self.files = tree, build, coverage, files
         self.lock, self.kept = threading.Lock(), f"{coverage}/reach.json"
         whole = hashlib.sha256()
-        for name in sorted(files):
-            with open(f"{tree}/{name}", "rb") as file:
-                whole.update(file.read())
+        for folder in "src", "profilers", "parsers", "tools", "test":
+            for name in sorted(glob.glob(f"{tree}/{folder}/**", recursive=True)):
+                if os.path.isfile(name) and not re.search("mutate.py$|__pycache__", name):
+                    with open(name, "rb") as file:
+                        whole.update(name.encode() + file.read())
         self.sources, self.tests = whole.hexdigest(), {}
         try:
             with open(self.kept) as file:
@@ -257,8 +267,8 @@ class Project:
                 pass
 
     def noticed_by(self, tests):
-        """The first test that fails, or None; None, too, if the change does not compile."""
-        batches, sum_of_batch, whole = [[]], 0, 0
+        """The first test that fails, or None; and how many tests were tried."""
+        batches, sum_of_batch, whole, tried = [[]], 0, 0, 0
         for took, test in tests:
             # Unit tests first, and by themselves: they need little of the build.
             if batches[-1] and (sum_of_batch + took > 20 or
@@ -271,17 +281,16 @@ class Project:
             if whole > PATIENCE:
                 break
         took = dict((test, took) for took, test in tests)
-        for batch in batches:
-            if not batch:
-                return None
+        for batch in filter(None, batches):
             if self.make(batch)[0]:
-                raise ValueError("a file does not compile")
+                raise DoesNotCompile
+            tried += len(batch)
             okay, failed, _ = passed(self.build, batch,
                                      60 + 3 * sum(took[test] for test in batch), self.tree,
                                      "-j2", "--timeout", "150")
             if not okay:
-                return failed
-        return None
+                return failed, tried
+        return None, tried
 
 
 def one_change(project, chooser, area):
@@ -313,14 +322,14 @@ def try_one(project, reach, chooser, area):
     name, text, line, old, new = one_change(project, chooser, area)
     tests = reach.tests_of(area, name, line)
     try:
-        by = project.noticed_by(tests)
-    except ValueError:
+        by, tried = project.noticed_by(tests)
+    except DoesNotCompile:
         return None
     finally:
         project.end_what_stays()
         with open(f"{project.tree}/{name}", "w") as file:
             file.write(text)
-    what = f"noticed by {by}" if by else f"NOT NOTICED by {len(tests)} tests that run it"
+    what = f"noticed by {by}" if by else f"NOT NOTICED by {tried} of {len(tests)} tests that run it"
     return by is not None, (f"{area}: {what}\n     {name}:{line}: {old}\n"
                             f"     {' ' * len(f'{name}:{line}')}  {new}")
 
