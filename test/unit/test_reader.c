@@ -334,6 +334,49 @@ static void what_stands_before_the_malformed_part_is_delivered(void **state)
   buf_free(&body);
 }
 
+/* Appends the last record of a session that ended for a reason. */
+static void put_end(struct buf *file, uint64_t seq, uint64_t status, int error)
+{
+  struct buf payload = {0}, body = {0};
+  put_s(&body, 11);
+  put_u(&body, status);
+  put_u(&body, (uint64_t)error);
+  put_str(&body, "ended");
+  put_record(&payload, LJP_REC_END, &body);
+  put_block(file, seq, &payload);
+  buf_free(&payload);
+  buf_free(&body);
+}
+
+static void why_a_session_ended_is_told(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_marks(&file, 0, 0);
+  put_end(&file, 1, LJP_ERR_IO, ENOSPC);
+  read_it(&file);
+  assert_true(c.finish.clean);
+  assert_int_equal(c.finish.closed, LJP_CLOSED_END);
+  assert_int_equal(c.finish.status, LJP_ERR_IO);
+  assert_int_equal(c.finish.error, ENOSPC);
+  buf_free(&file);
+}
+
+static void a_session_that_goes_on_after_its_end_has_no_end(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_marks(&file, 0, 0);
+  put_end(&file, 1, LJP_ERR_IO, ENOSPC);
+  put_marks(&file, 2, 2);
+  read_it(&file);
+  assert_false(c.finish.clean);
+  assert_int_equal(c.finish.closed, LJP_CLOSED_NOT);
+  assert_int_equal(c.finish.status, 0);
+  assert_int_equal(c.finish.error, 0);
+  buf_free(&file);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -352,6 +395,8 @@ int main(void)
       cmocka_unit_test(
           a_record_longer_than_its_block_costs_the_rest_of_the_block),
       cmocka_unit_test(what_stands_before_the_malformed_part_is_delivered),
+      cmocka_unit_test(why_a_session_ended_is_told),
+      cmocka_unit_test(a_session_that_goes_on_after_its_end_has_no_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ static void numbers_in_range_are_cut(void **state)
 {
   (void)state;
   assert_true(ljp_whole(0) == 0);
+  assert_true(ljp_whole(1) == 1);
   assert_true(ljp_whole(2.9) == 2);
   assert_true(ljp_whole(0x1p63) == UINT64_C(1) << 63);
   assert_true(ljp_whole(nextafter(0x1p64, 0)) == UINT64_MAX - 2047);
