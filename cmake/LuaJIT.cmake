@@ -76,10 +76,10 @@ file(GLOB patches CONFIGURE_DEPENDS ${LJP_PATCHES}/*.patch)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
              ${patches} ${LJP_PATCHES}/series ${inputs}
              ${LJP_SCRIPTS}/stage-luajit ${LJP_SCRIPTS}/fetch-luajit
-             ${LJP_SCRIPTS}/apply-patch.awk)
+             ${LJP_SCRIPTS}/apply-patch.awk ${LJP_SCRIPTS}/tree-flags)
 
 # Flags that change LuaJIT's headers: its files and ours are compiled with them.
-# Debian's for this version come first.
+# Debian's for this version come first, then those of the tree's own Makefile.
 set(LJP_VM_DEFINES "")
 if(NOT LUAJIT_SOURCE_DIR)
   file(STRINGS ${LJP_SCRIPTS}/luajit-bases.txt flags
@@ -87,7 +87,10 @@ if(NOT LUAJIT_SOURCE_DIR)
   string(REGEX REPLACE "^[^ ]* flags " "" flags "${flags}")
   separate_arguments(LJP_VM_DEFINES UNIX_COMMAND "${flags}")
 endif()
-separate_arguments(flags UNIX_COMMAND "${LUAJIT_XCFLAGS}")
+# CMake splits CC="gcc -m32" into a compiler and its first argument.
+set(LJP_CC "${CMAKE_C_COMPILER}${CMAKE_C_COMPILER_ARG1} ${CMAKE_C_FLAGS}")
+ljp_script(flags ${LJP_SCRIPTS}/tree-flags ${root}/patched/stage "CC=${LJP_CC}")
+separate_arguments(flags UNIX_COMMAND "${flags} ${LUAJIT_XCFLAGS}")
 list(APPEND LJP_VM_DEFINES ${flags})
 if(CMAKE_BUILD_TYPE STREQUAL Debug)
   list(APPEND LJP_VM_DEFINES -DLUA_USE_ASSERT -DLUA_USE_APICHECK)
@@ -114,9 +117,7 @@ if(LJPROF_SANITIZE MATCHES "address")
   endif()
 endif()
 
-# LuaJIT's own header tells what the target is. CMake splits CC="gcc -m32" into
-# a compiler and its first argument.
-set(LJP_CC "${CMAKE_C_COMPILER}${CMAKE_C_COMPILER_ARG1} ${CMAKE_C_FLAGS}")
+# LuaJIT's own header tells what the target is.
 separate_arguments(cflags UNIX_COMMAND
                    "${CMAKE_C_COMPILER_ARG1} ${CMAKE_C_FLAGS}")
 execute_process(
@@ -131,9 +132,11 @@ if(arch MATCHES "#define LJ_TARGET_X64 1" AND arch MATCHES "#define LJ_GC64 1")
   set(LJP_GC64 ON)
 endif()
 if(LJPROF AND NOT LJP_GC64)
+  string(REPLACE ";" " " shown "${LJP_VM_DEFINES}")
   ljp_fail("the profilers need an x86-64 target with GC64, and this one is \
-not; -DLUAJIT_XCFLAGS=-DLUAJIT_ENABLE_GC64 turns GC64 on where a tree does not \
-by itself; -DLJPROF=OFF builds the library with calls that say so")
+not (LuaJIT's flags are '${shown}'): take out -DLUAJIT_DISABLE_GC64, or add \
+-DLUAJIT_XCFLAGS=-DLUAJIT_ENABLE_GC64 for a tree that does not turn GC64 on by \
+itself; -DLJPROF=OFF builds the library with calls that say so")
 endif()
 list(APPEND LJP_VM_DEFINES -DLJPROF=$<BOOL:${LJPROF}>)
 

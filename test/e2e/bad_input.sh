@@ -146,6 +146,25 @@ refuses "a patch that is not there" any "series names 9999-missing.patch" \
 [ ! -e out ] || fail "a failed stage left a tree"
 same "nor anything else" "" "$(find . -maxdepth 1 -name 'out*' ! -name out.txt)"
 
+# Trees of links and of files that cannot be written are taken like others.
+stage "$BUILD_DIR/luajit/unpatched/stage" "$patches" plain
+cp -Rs "$BUILD_DIR/luajit/unpatched/stage" links
+cp -R "$BUILD_DIR/luajit/unpatched/stage" fixed
+chmod -R a-w fixed
+chmod 777 .
+unprivileged=
+[ "$(id -u)" != 0 ] || unprivileged="setpriv --reuid=65534 --clear-groups"
+for tree in links fixed; do
+  # shellcheck disable=SC2086 # words are wanted
+  $unprivileged "$scripts/stage-luajit" "$SCRATCH/$tree" "$patches" "$SCRATCH/got" \
+    > out.txt 2>&1 || fail "a tree of $tree files is not taken: $(cat out.txt)"
+  diff -r -x .ljprof-stamp plain got > out.txt || fail "$tree: $(head -n 3 out.txt)"
+  touch got/src/lj_gc.c 2> out.txt || fail "$tree: $(cat out.txt)"
+  ok "a tree of $tree files"
+  rm -rf got
+done
+chmod -R u+w fixed
+
 # A tree without its stamp, such as a kill leaves, is made anew.
 stage "$BUILD_DIR/luajit/unpatched/stage" "$patches" out
 rm out/.ljprof-stamp out/src/lj_gc.c
@@ -188,6 +207,16 @@ configure() {
 }
 refuses "a target without GC64" any "the profilers need an x86-64 target" \
   configure -DLUAJIT_XCFLAGS=-DLUAJIT_DISABLE_GC64
+cp -R "$BUILD_DIR/luajit/unpatched/stage" flagged
+sed -i 's/^#\(XCFLAGS+= -DLUAJIT_DISABLE_GC64\)/\1/' flagged/src/Makefile
+refuses "a tree whose Makefile turns GC64 off" any "take out -DLUAJIT_DISABLE_GC64" \
+  configure "-DLUAJIT_SOURCE_DIR=$SCRATCH/flagged"
+# What a Makefile turns on, also by its other variables, is what all is built with.
+# shellcheck disable=SC2016 # make expands it
+same "flags of a tree's Makefile" "-DLUAJIT_DISABLE_GC64 -DMINE=1 -DLUA_USE_ASSERT" "$(
+  sed -i -e 's/^XCFLAGS=.*/&\nMINE= -DMINE=1/' -e '/DISABLE_GC64/s/$/ $(MINE)/' \
+    -e 's/^CCOPT=.*/& -DLUA_USE_ASSERT/' flagged/src/Makefile
+  CFLAGS=-DNOT_MINE "$scripts/tree-flags" flagged "CC=${CC:-cc}")"
 # alone WHAT: ./run prints one line, however much CMake prints.
 alone() {
   same "$1: one line" 1 "$(grep -vc '^==> ' out.txt)"
