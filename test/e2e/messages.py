@@ -1,183 +1,137 @@
 #!/usr/bin/env python3
 """Has each message that a user can meet an entry in troubleshooting.md?
 
-Usage: messages.py SOURCE_DIR GUIDE [FILE...]
+Usage: messages.py [--exceptions] SOURCE_DIR GUIDE
 
-Messages are the string constants of the files in COVERED (or of FILE...) with
-three words or more, those that the files in CALLED pass to functions that tell
-something, and the texts of the lists of reasons in LISTS. Entries are
-what stands between backquotes in the first column of the guide's tables, with
-"..." for what differs. Prints each message without an entry, and each entry
-without a message, and then fails.
+Messages are the texts that message_texts.py finds in FILES, except for those that
+message_exceptions.py names. Entries are what stands between backquotes in the first
+column of the guide's tables, with "..." for what differs. An entry is that of a message
+if its words stand in the message, in this order, and are more than half of what the
+message says. So a few words that happen to stand in a long message are no entry for it.
+
+Prints each message without an entry, each entry without a message and, if asked to,
+each exception without a text. If there is one, it fails.
 """
 import glob
 import os
 import re
 import sys
 
-COVERED = [
-    "parsers/profile/notices.c", "parsers/profile/labels.c",
-    "parsers/profile/context.c", "parsers/stream/balance_text.c",
-    "parsers/stream/input.c", "parsers/stream/reader.c",
-    "profilers/*/*.[ch]", "src/session/*.c", "src/writer/*.c", "src/push/*.c",
-    "src/base/join_message.c", "src/base/settings*.[ch]", "src/base/signals.h", "src/base/status.c",
-    "tools/push/*.c", "tools/record/*.c", "tools/join/*.c", "tools/stacks/*.c",
-    "tools/shared/*.c",
-]
-# Of these only what is passed to a function that tells the user something, since
-# most of their other texts are parts of reports.
-CALLED = [
-    "tools/*.c", "tools/advise/*.c", "tools/expect/*.c", "tools/export/*.c",
-    "tools/exporter/*.c", "tools/gather/*.c", "tools/heap/*.c",
-    "tools/inspect/*.c", "tools/page/*.c", "tools/push/*.c", "tools/report/*.c",
-    "tools/rewrite/*.c", "tools/top/*.c", "parsers/heap/*.c",
-    "parsers/symbols/*.c", "parsers/tarantool/*.c",
-]
-CALLS = re.compile(r"\b(?:ljp_command_error|ljp_command_note|ljp_page_notice|"
-                   r"ljp_profile_notice|[a-z_]+_(?:refuse|refused|fail|failed|"
-                   r"say|notice|tell|error|wrong|misused))\(")
-# Lists of reasons, which count whatever their length.
-LISTS = {
-    "src/base/format.h": ["LJP_CUT_LIST", "LJP_LOSS_LIST",
-                          "LJP_UNSAMPLED_LIST"],
-    "src/base/status.h": ["LJP_STATUS_LIST"],
-    "parsers/stream/item.h": ["LJP_GAP_LIST", "LJP_BAD_LIST"],
-}
-# What is no message: file, text, reason.
-EXCEPTIONS = [
-    ("", r"^Usage: |^usage: ", "the help of a command"),
-    ("", r", $", "the middle of a message"),
-    ("profilers/|src/base/", r"\\n.*\\n|\.cfi|mov[qlz]|\.long|subq|\.hidden|  call ",
-     "assembly"),
-    ("profilers/api/labels_", r"^local |^return function", "Lua code"),
-    ("profilers/unwind/unwind.h", r"", "for tests and benchmarks; users see "
-     "the reasons of LJP_CUT_LIST"),
-    ("tools/join/status.c", r"^, started by|samples of", "what status prints"),
-    ("tools/join/list.c", r"PID  STATE", "a head of a table"),
-    ("tools/stacks/text.c", r"^waiting, cannot|^stopped by a|unknown state|"
-     r"suspended coroutine", "states of threads, for reading"),
-    ("tools/shared/gc_phases.c", r"", "a line of a report"),
-    ("src/base/settings.h", r"^(lua all this|auto perf trap tick posix)$",
-     "words that are taken"),
-    ("src/base/status.c", r"^; give the snapshot", "part of a message above"),
-    ("src/writer/ljm_symbols.c", r"^\(unknown Lua", "a name in a report"),
-    ("profilers/join/entry.c", r"", "assembly"),
-    ("src/base/(format|status).h|parsers/stream/item.h",
-     r"^(success|whole|none)$", "no error"),
-    ("tools/join/examine.c", r"^, from the package|^no build ID",
-     "parts of a message"),
-    ("tools/record/program.c", r"^' in its place$", "the end of a message"),
-    ("tools/record/told.c", r"^ \(--children", "the end of a message"),
-    ("tools/join/knock.c", r"^the program behind ", "the name of a program"),
+sys.dont_write_bytecode = True
+import message_exceptions as exceptions  # noqa: E402
+import message_texts  # noqa: E402
+
+# The Lua scripts in src/luajit/asm speak to those who change LuaJIT's assembly.
+FILES = [
+    "src/**/*.[ch]", "profilers/**/*.[ch]", "parsers/**/*.[ch]", "tools/**/*.[ch]",
+    "tools/lua/**/*.lua", "tools/viewer/*.js", "tools/viewer/*.html", "run", "cmake/*",
+    "CMakeLists.txt", "[a-z]*/CMakeLists.txt", "packaging/*", "test/run-lib.sh",
 ]
 
 
-def strings(text):
-    """The string constants of C code; neighbours are one."""
-    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
-    text = re.sub(r"^\s*#\s*include.*$", "", text, flags=re.M)
-    text = re.sub(r"_Static_assert\([^;]*;|\bljp_assert\([^;]*;", "", text)
-    text = text.replace("\\\n", " ")
-    token = re.compile(r'"((?:[^"\\]|\\.)*)"|\'(?:[^\'\\]|\\.)+\'|\s+|'
-                       r"PRI[a-zX]+\d*|[A-Z]+_[A-Z_]+|.", re.S)
-    joined = None
-    for m in token.finditer(text):
-        if m.group(1) is not None:
-            joined = (joined or "") + m.group(1)
-        elif m.group().isspace():
-            pass
-        elif joined is not None and m.group().startswith("PRI"):
-            joined += "d"
-        elif joined is not None and re.match(r"[A-Z]+_[A-Z_]+", m.group()):
-            joined += "%s"  # a macro that is a text
-        elif joined is not None:
-            yield joined
-            joined = None
+class Exceptions:
+    """Which texts need no entry; notes which exceptions have a text."""
+
+    def __init__(self):
+        self.contexts = exceptions.NOT_SHOWN | exceptions.LISTS
+        self.unused = set(self.contexts) | exceptions.PARTS | set(exceptions.EXCEPTIONS)
+
+    def have(self, name, context, text):
+        text = re.sub(r"^(\\n|\s)+|(\\n|\s)+$", "", text)
+        if context in self.contexts or context in exceptions.PARTS:
+            self.unused.discard(context)
+        if context in self.contexts:
+            return True
+        if context in exceptions.PARTS or re.search(exceptions.PARTS_FILES, name):
+            if not re.search(exceptions.WRONG, text):
+                return True
+        for one in exceptions.EXCEPTIONS:
+            if re.search(one[0], name) and re.search(one[1], text):
+                self.unused.discard(one)
+                return True
+        return False
 
 
-def words(text):
-    return re.findall(r"[A-Za-z][a-z'-]*[a-z]", re.sub(r"%[-.*0-9]*[a-z]+", "",
-                                                     text))
+def files(root):
+    found = {path for pattern in FILES
+             for path in glob.glob(os.path.join(root, pattern), recursive=True)
+             if os.path.isfile(path)}
+    return sorted(os.path.relpath(path, root) for path in found)
 
 
-def excepted(name, text):
-    return any(re.search(f, name) and re.search(t, text)
-               for f, t, _ in EXCEPTIONS)
-
-
-def messages(root, files):
-    for name in files:
+def messages(root, excepted):
+    """(place, text) of each message."""
+    for name in files(root):
         with open(os.path.join(root, name), encoding="utf-8") as f:
-            for text in strings(f.read()):
-                if len(words(text)) >= 3 and " " in text and \
-                        not excepted(name, text):
-                    yield name, text
-
-
-def called(root, files):
-    for name in files:
-        with open(os.path.join(root, name), encoding="utf-8") as f:
-            code = re.sub(r"/\*.*?\*/", " ", f.read(), flags=re.S)
-        for m in CALLS.finditer(code):
-            # Up to the end of the statement; a string may have a semicolon.
-            end = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^";{])*').match(
-                code, m.end())
-            for text in strings(end.group() + ";"):
-                if len(words(text)) >= 3 and not excepted(name, text):
-                    yield name, text
-
-
-def listed(root):
-    for name, lists in LISTS.items():
-        with open(os.path.join(root, name), encoding="utf-8") as f:
-            code = f.read()
-        for which in lists:
-            body = re.search(r"#define " + which + r"\(.*?\n\n", code, re.S)
-            for text in strings(body.group()):
-                if not excepted(name, text):
-                    yield name, text
+            for line, context, text in message_texts.of(name, f.read()):
+                if not excepted.have(name, context, text):
+                    yield f"{name}:{line}", text
 
 
 def entries(guide):
     with open(guide, encoding="utf-8") as f:
         for line in f:
             if line.startswith("| `"):
-                yield from re.findall(r"`([^`]+)`", line.split(" | ")[0])
+                for one in re.finditer(r"``(.+?)``|`([^`]+)`", line.split(" | ")[0]):
+                    yield one.group(1) or one.group(2)
+
+
+def size(text):
+    """How much a text says itself: its letters and digits."""
+    return len(re.sub(r"[^A-Za-z0-9]", "", text))
+
+
+class Entry:
+    """An entry, and whether there is a message for it."""
+
+    def __init__(self, text):
+        parts = [part.strip() for part in text.split("...")]
+        self.size = sum(map(size, parts))
+        self.longest = max(parts, key=len)
+        self.used = False
+        # No part begins or ends inside of a word.
+        self.pattern = re.compile(".*?".join(
+            (r"(?<![A-Za-z0-9])" if re.match(r"\w", p) else "") + re.escape(p) +
+            (r"(?![A-Za-z0-9])" if re.search(r"\w$", p) else "") for p in parts))
+
+    def is_of(self, message, message_size):
+        return 2 * self.size > message_size and self.longest in message and \
+            self.pattern.search(message)
+
+
+def plain(text):
+    """A text as the guide writes it, with a NUL for what is put in."""
+    text = re.sub(r"%[-+.*0-9l]*z?[cdfgsuxX]", "\0", text).replace("%%", "%")
+    return re.sub(r"\s+", " ", text.replace("\\n", " ").replace('\\"', '"')).strip()
+
+
+def compare(root, guide, excepted):
+    """What is missing on either side, and a line that counts both."""
+    found = {text: Entry(text) for text in entries(guide)}
+    wrong = [f"too little text: {text}" for text, entry in found.items() if entry.size < 5]
+    count = 0
+    for place, text in messages(root, excepted):
+        message = plain(text)
+        message_size = size(message)
+        hits = [entry for entry in found.values() if entry.is_of(message, message_size)]
+        for entry in hits:
+            entry.used = True
+        if not hits:
+            wrong.append(f"no entry: {place}: {text}")
+        count += 1
+    wrong += [f"no such message: {text}" for text, entry in found.items()
+              if not entry.used]
+    return wrong, f"{count} messages, {len(found)} entries"
 
 
 def main():
-    root, guide, files = sys.argv[1], sys.argv[2], sys.argv[3:]
-
-    def named(patterns):
-        return sorted(os.path.relpath(p, root) for pattern in patterns
-                      for p in glob.glob(os.path.join(root, pattern)))
-
-    wanted = list(messages(root, files or named(COVERED)))
-    if not files:
-        wanted += list(called(root, named(CALLED))) + list(listed(root))
-    found = {}
-    bad = 0
-    for entry in dict.fromkeys(entries(guide)):
-        if len(re.sub(r"[^A-Za-z]", "", entry)) < 5:
-            print(f"too little text: {entry}")
-            bad += 1
-        found[entry] = [re.compile(".*?".join(map(
-            re.escape, entry.split("..."))), re.S), 0]
-    for name, text in wanted:
-        plain = re.sub(r"%%", "%", re.sub(r"%[-.*0-9l]*z?[cdfgsuxX]", "\0", text))
-        plain = plain.replace('\\"', '"')
-        hits = [f for f in found.values() if f[0].search(plain)]
-        for f in hits:
-            f[1] += 1
-        if not hits:
-            print(f"no entry: {name}: {text}")
-            bad += 1
-    for entry, (_, count) in found.items():
-        if not count:
-            print(f"no such message: {entry}")
-            bad += 1
-    print(f"{len(wanted)} messages, {len(found)} entries")
-    return 1 if bad else 0
+    *options, root, guide = sys.argv[1:]
+    excepted = Exceptions()
+    wrong, end = compare(root, guide, excepted)
+    if options == ["--exceptions"]:
+        wrong += [f"no such text: {one}" for one in sorted(map(str, excepted.unused))]
+    print("\n".join(wrong + [end]))
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
