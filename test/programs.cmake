@@ -72,7 +72,7 @@ endif()
 
 foreach(name timer_host unsampled_host memprof_host memory_vms memprof_captured
     heap_host join_afterwards join_edges join_faulty join_host join_memory_host
-    late_signals stacks_host tarantool_host)
+    harmless_host late_signals stacks_host tarantool_host)
   ljp_host_program(${name} libluajit)
 endforeach()
 if(LJPROF_COVERAGE)

@@ -3,7 +3,17 @@
 */
 #include "profilers/api/c_output.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+struct ljp_c_output *ljp_c_output_new(struct ljp_c_output of)
+{
+  struct ljp_c_output *output = malloc(sizeof *output);
+  if (output)
+    *output = of;
+  return output;
+}
 
 /* Calls the writer once. *at: what it leaves in *data. */
 static size_t c_output_give(const struct ljp_c_output *o, const void **at,
@@ -27,4 +37,13 @@ size_t ljp_c_output_write(const void **data, size_t len, void *output)
   if (!at)
     *data = NULL;
   return taken;
+}
+
+int ljp_c_output_end(struct ljp_c_output *output, bool left)
+{
+  struct ljp_c_output was = *output;
+  if (!left)
+    free(output);
+  errno = 0;
+  return was.on_stop ? was.on_stop(was.ctx, was.buf) : 0;
 }

@@ -9,6 +9,7 @@
 #ifndef LJP_C_OUTPUT_H
 #define LJP_C_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +21,15 @@ struct ljp_c_output {
   size_t len;
 };
 
+/* A session's own copy; NULL: no memory. */
+struct ljp_c_output *ljp_c_output_new(struct ljp_c_output of);
+
 /* A session's callback; its ctx is a struct ljp_c_output. On the thread of the
 ** session's writer. */
 size_t ljp_c_output_write(const void **data, size_t len, void *output);
+
+/* The session has ended: calls on_stop, and frees the output unless the writer's
+** thread may still use it (left). Returns what on_stop does, or 0. */
+int ljp_c_output_end(struct ljp_c_output *output, bool left);
 
 #endif

@@ -3,7 +3,7 @@
 ** thread that may call into the VM may call this.
 */
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "profilers/api/c_output.h"
 #include "profilers/api/c_result.h"
@@ -11,20 +11,13 @@
 #include "profilers/memory/memprof.h"
 #include "profilers/session/side_run.h"
 
-/* The output of the running session; on_stop is read when it has ended. */
-static struct ljp_c_output running;
-
 /* The errno of a failed on_stop, for the thread that stopped the session; or
 ** 0. */
 static __thread int on_stop_error;
 
-static void memprof_stopped(void *ctx)
+static void memprof_stopped(void *output, bool left)
 {
-  (void)ctx;
-  struct ljp_c_output was = running;
-  running.on_stop = NULL;
-  errno = 0;
-  if (was.on_stop && was.on_stop(was.ctx, was.buf))
+  if (ljp_c_output_end(output, left))
     on_stop_error = errno ? errno : EIO;
 }
 
@@ -37,18 +30,21 @@ int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
     errno = EINVAL;
     return PROFILE_ERRUSE;
   }
-  if (ljp_memprof_running()) { /* must not replace its options */
-    errno = EBUSY;
-    return PROFILE_ERRRUN;
+  struct ljp_c_output *output = ljp_c_output_new((struct ljp_c_output){
+      opt->writer, opt->on_stop, opt->ctx, opt->buf, opt->len});
+  if (!output) {
+    errno = ENOMEM;
+    return PROFILE_ERRMEM;
   }
   ljp_memprof_options_init(&options);
   options.sample_bytes = 0;
   options.output.callback = ljp_c_output_write;
-  options.output.callback_ctx = &running;
+  options.output.callback_ctx = options.output.on_stop_ctx = output;
   options.output.on_stop = memprof_stopped;
-  running = (struct ljp_c_output){opt->writer, opt->on_stop, opt->ctx, opt->buf,
-                                  opt->len};
-  return ljp_c_result(ljp_memprof_start(L, &options, &why), &why);
+  int code = ljp_c_result(ljp_memprof_start(L, &options, &why), &why);
+  if (code != PROFILE_SUCCESS)
+    free(output);
+  return code;
 }
 
 int luaM_memprof_isrunning(void)

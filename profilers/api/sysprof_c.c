@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profilers/api/c_output.h"
@@ -23,9 +24,6 @@ static struct {
 
 /* Programs give -1 for a timer that never expires. */
 static const uint64_t longest_ms = INT32_MAX;
-
-/* The output of the running session; on_stop is read when it has ended. */
-static struct ljp_c_output running;
 
 static int sysprof_wrong(int error)
 {
@@ -61,11 +59,9 @@ int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer)
   return PROFILE_SUCCESS;
 }
 
-static void sysprof_stopped(void *ctx)
+static void sysprof_stopped(void *output, bool left)
 {
-  (void)ctx;
-  if (running.on_stop)
-    running.on_stop(running.ctx, running.buf);
+  ljp_c_output_end(output, left);
 }
 
 int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
@@ -81,19 +77,24 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
       (opt->interval < longest_ms ? opt->interval : longest_ms) * 1000000;
   options.asked = SIGPROF;
   options.output.on_stop = sysprof_stopped;
+  struct ljp_c_output of = {.ctx = opt->ctx, .buf = opt->buf, .len = opt->len};
   pthread_mutex_lock(&lock);
-  options.output.callback = set.writer ? ljp_c_output_write : NULL;
-  options.output.callback_ctx = &running;
+  of.writer = set.writer;
+  of.on_stop = set.on_stop;
   options.backtracer = set.backtracer;
-  if (options.mode != LJP_SAMPLER_COUNT && !set.writer) {
-    pthread_mutex_unlock(&lock);
-    return sysprof_wrong(EINVAL);
-  }
-  if (!ljp_sysprof_running())
-    running = (struct ljp_c_output){set.writer, set.on_stop, opt->ctx, opt->buf,
-                                    opt->len};
-  int code = ljp_c_result(ljp_sysprof_start(L, &options, &why), &why);
   pthread_mutex_unlock(&lock);
+  if (options.mode != LJP_SAMPLER_COUNT && !of.writer)
+    return sysprof_wrong(EINVAL);
+  struct ljp_c_output *output = ljp_c_output_new(of);
+  if (!output) {
+    errno = ENOMEM;
+    return PROFILE_ERRMEM;
+  }
+  options.output.callback = of.writer ? ljp_c_output_write : NULL;
+  options.output.callback_ctx = options.output.on_stop_ctx = output;
+  int code = ljp_c_result(ljp_sysprof_start(L, &options, &why), &why);
+  if (code != PROFILE_SUCCESS)
+    free(output);
   return code;
 }
 

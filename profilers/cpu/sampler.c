@@ -26,10 +26,10 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "profilers/cpu/asked.h"
 #include "profilers/cpu/handler_stack.h"
 #include "profilers/cpu/restart.h"
 #include "profilers/cpu/sample_stack.h"
+#include "profilers/cpu/signal_owner.h"
 #include "profilers/cpu/timer.h"
 #include "profilers/cpu/timer_wish.h"
 #include "profilers/session/stand_in.h"
@@ -79,37 +79,10 @@ LJP_SIGSAFE static void sampler_lose(struct ljp_sampler *s,
     ljp_count_loss(s->producer, reason, 1);
 }
 
-/* -- Whose signal it is ---------------------------------------------------- */
-LJP_SIGSAFE static struct ljp_sampler *sampler_owner(const siginfo_t *info)
-{
-  if (LJP_UNLIKELY(info->si_signo == shared.asked))
-    return ljp_asked_sampler();
-  if (info->si_code == SI_TIMER) {
-    uintptr_t at = (uintptr_t)info->si_value.sival_ptr;
-    uintptr_t first = (uintptr_t)&ljp_samplers[0];
-    if (at - first < sizeof ljp_samplers &&
-        (at - first) % sizeof ljp_samplers[0] == 0)
-      /* Acquire: the sampler was set up before its entry. */
-      return atomic_load_explicit(
-          &ljp_samplers[(at - first) / sizeof ljp_samplers[0]],
-          memory_order_acquire);
-    return NULL;
-  }
-  if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP) {
-    int fd = info->si_fd;
-    if (fd < 0 || fd >= LJP_SAMPLER_FDS)
-      return NULL;
-    unsigned index =
-        atomic_load_explicit(&ljp_sampler_of_fd[fd], memory_order_acquire);
-    return index ? atomic_load_explicit(&ljp_samplers[index - 1],
-                                        memory_order_acquire)
-                 : NULL;
-  }
-  return NULL;
-}
-
+/* -- Other signals --------------------------------------------------------- */
 /* Without an earlier handler the signal is ignored. The default action might
-** end the process, and the signal may be one of ours from before a stop. */
+** end the process, and the signal may be one of ours from before a stop. Ignored
+** signals end no wait. */
 LJP_SIGSAFE static void sampler_pass_on(int number, siginfo_t *info,
                                         void *context)
 {
@@ -118,6 +91,8 @@ LJP_SIGSAFE static void sampler_pass_on(int number, siginfo_t *info,
     old->sa_sigaction(number, info, context);
   else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
     old->sa_handler(number);
+  else
+    ljp_restart_call(context, number);
 }
 
 /* -- The weight ------------------------------------------------------------ */
@@ -432,7 +407,7 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
 void ljp_sampler_signal(int number, siginfo_t *info, void *context)
 {
   int saved = errno;
-  struct ljp_sampler *s = sampler_owner(info);
+  struct ljp_sampler *s = ljp_signal_owner(info);
   if (!s) {
     sampler_pass_on(number, info, context);
     errno = saved;

@@ -78,7 +78,8 @@ struct ljp_sampler {
   _Atomic bool active;
   _Atomic uint32_t inside;
   pid_t tid;
-  void *side; /* the top of its side stack (handler_stack.h) */
+  _Atomic uintptr_t self; /* the thread's own pointer; 0: not known yet */
+  void *side;             /* the top of its side stack (handler_stack.h) */
   struct ljp_producer *producer;
   struct ljp_sampler_counts counts;
 
@@ -137,6 +138,7 @@ struct ljp_sampler {
   uint64_t parked_ns, parked_cpu_ns, parked_waits;
   uint32_t unparked; /* looks in a row at which it was not parked yet */
   bool used;
+  bool hangs;       /* its handler never came back: never used again */
   uint32_t fresh;   /* rounds in which the thread may still get its name */
   uint64_t life_ns; /* since when the session knows the thread */
   char name[16];

@@ -17,7 +17,7 @@ enum ljp_status ljp_signal_install(int signal, struct ljp_failure *why);
 /* The signal for a user who has chosen none. */
 int ljp_signal_default(void);
 
-/* A signal of others that asks for a sample (asked.h): handles it until it is
+/* A signal of others that asks for a sample (signal_owner.h): handles it until it is
 ** given back. Returns the signal, or 0 if the program handles or ignores it. */
 int ljp_signal_borrow(int signal);
 void ljp_signal_give_back(void);

@@ -115,7 +115,7 @@ uint64_t ljp_sysprof_look(void)
   enum { PARKED_NS = 10000000, IDLE_CPU_NS = 500000 };
   if (!ljp_profiler_trylock(&g->lock))
     return SOON_NS;
-  bool parked = taken_look_at_timers();
+  bool parked = !ljp_sandbox_began() && taken_look_at_timers();
   uint64_t cpu_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   bool idle = cpu_ns - g->look_cpu_ns < IDLE_CPU_NS;
   uint64_t next = 2 * g->look_ns, most = taken_busy_ns();

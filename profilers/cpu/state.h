@@ -40,6 +40,9 @@ struct ljp_sysprof {
   uint32_t refusals;  /* threads that could not have this source */
   uint32_t resets;    /* times that the program reset the signal */
   bool unreadable;    /* reported: the handlers of reads are gone for good */
+  /* Whose threads system call filters apply to: see ljp_sandbox_began(). */
+  bool filtered, jailed;
+  bool hangs; /* a handler did not return: what it may use stays */
   /* CPU time of the process at the start, of the writer, and of threads that
   ** were sampled and are gone. */
   struct ljp_unsampled_threads unsampled;
@@ -59,6 +62,9 @@ enum ljp_status ljp_sysprof_busy(struct ljp_failure *why);
 /* The first look comes at once after a round. */
 enum { LJP_UNSURE_LOOKS = 2 };
 
+/* Mode "D": the counters, at the end. In status.c. */
+void ljp_sysprof_push_counts(void);
+
 /* Looks between the writer's rounds whether the signal is still ours: a handler
 ** of the program gets our signals until then. Asks for a round, too, when the
 ** last one could not tell the mask of a thread: on a busy machine a thread may
@@ -67,6 +73,15 @@ enum { LJP_UNSURE_LOOKS = 2 };
 uint64_t ljp_sysprof_look(void);
 /* How long after the start of a session the first look comes. */
 uint64_t ljp_sysprof_first_look(void);
+
+/* The session begins. In sandbox.c. */
+void ljp_sandbox_begin(void);
+/* Has a filter of system calls been set for all threads since then, the writer's
+** included (SECCOMP_FILTER_FLAG_TSYNC)? It may end the program for a call that
+** only the profiler makes. So the writer makes no timers any more and leaves
+** those that there are alone. Not noticed if the session began under a filter.
+** The calling thread is the writer's, with the lock. */
+bool ljp_sandbox_began(void);
 
 /* accounts.c: the session begins. */
 void ljp_accounts_begin(void);

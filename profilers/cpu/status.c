@@ -9,7 +9,9 @@
 #include "profilers/cpu/threads.h"
 #include "profilers/cpu/watch.h"
 #include "profilers/jit/trace_events.h"
+#include "src/base/clock.h"
 #include "src/luajit/traces.h"
+#include "src/push/event.h"
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
@@ -142,4 +144,17 @@ void ljp_sysprof_disown(void)
   ljp_profiler_lock(&g->lock);
   g->vm = 0;
   ljp_profiler_unlock(&g->lock);
+}
+
+void ljp_sysprof_push_counts(void)
+{
+  uint64_t state[LJP_SAMPLER_STATES];
+  struct ljp_producer *events;
+  if (g->options.mode != LJP_SAMPLER_COUNT || !g->options.output.path)
+    return;
+  if (ljp_session_add_producer(g->session, LJP_PRODUCER_EVENTS, 0, 0, 0,
+                               &events))
+    return;
+  memcpy(state, g->ended.state, sizeof state);
+  ljp_push_vmstate(events, ljp_clock_ns(), 0, state, LJP_SAMPLER_STATES);
 }

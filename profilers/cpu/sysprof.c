@@ -31,7 +31,6 @@
 #include "src/base/shown.h"
 #include "src/luajit/traces.h"
 #include "src/luajit/vms.h"
-#include "src/push/event.h"
 
 struct ljp_sysprof ljp_sysprof = {.lock =
                                       LJP_PROFILER_LOCK_INIT(ljp_copy_notice)};
@@ -65,8 +64,10 @@ static void sysprof_round(void *ctx)
     ljp_accounts_round(false);
     ljp_sysprof_check_signals();
     g->writer_tid = gettid();
-    ljp_threads_scan(LJP_THREAD_NEW);
-    ljp_throttle_update();
+    if (!ljp_sandbox_began()) {
+      ljp_threads_scan(LJP_THREAD_NEW);
+      ljp_throttle_update();
+    }
   }
   sysprof_unlock();
 }
@@ -216,6 +217,7 @@ static void sysprof_forked(void *ctx, bool recording)
   ljp_host_forked();
   memset(&g->ended, 0, sizeof g->ended);
   ljp_accounts_begin();
+  ljp_sandbox_begin();
   ljp_watch_forked(recording);
   ljp_stopper_forked(&g->stopper);
   if (recording && sysprof_watch())
@@ -318,7 +320,8 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   memset(&g->ended, 0, sizeof g->ended);
   ljp_accounts_begin();
   g->bytes = g->blocked = g->resets = g->refusals = g->omissions = 0;
-  g->failed = g->unreadable = false;
+  g->failed = g->unreadable = g->hangs = false;
+  ljp_sandbox_begin();
   g->vm = L ? ljp_guest_vm_id(L) : 0;
   struct ljp_task_look look = {0, 0};
   status = ljp_timer_choose(&g->options, &g->source, &g->refused, why);
@@ -381,20 +384,6 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
 }
 
 /* -- Stop ------------------------------------------------------------------ */
-/* Mode "D": the counters, at the end. */
-static void sysprof_push_counts(void)
-{
-  uint64_t state[LJP_SAMPLER_STATES];
-  struct ljp_producer *events;
-  if (g->options.mode != LJP_SAMPLER_COUNT || !g->options.output.path)
-    return;
-  if (ljp_session_add_producer(g->session, LJP_PRODUCER_EVENTS, 0, 0, 0,
-                               &events))
-    return;
-  memcpy(state, g->ended.state, sizeof state);
-  ljp_push_vmstate(events, ljp_clock_ns(), 0, state, LJP_SAMPLER_STATES);
-}
-
 static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
                                          struct ljp_failure *why)
 {
@@ -410,7 +399,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   g->armed = false;
   ljp_signal_give_back();
   ljp_accounts_end(process_ns);
-  sysprof_push_counts();
+  ljp_sysprof_push_counts();
   g->running = false;
   ljp_show_session(LJP_SHOWN_CPU, false, 0);
   ljp_shared_offer(NULL, NULL);
@@ -421,7 +410,8 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
                                            &g->session, &g->bytes, why);
   ljp_guest_protos_release(&g->hold);
   ljp_guest_traces_release(&g->holds_traces);
-  ljp_host_release();
+  if (!g->hangs) /* a handler may go on: see threads_leave_hanging() */
+    ljp_host_release();
   g->failed = status != LJP_OK;
   return status;
 }

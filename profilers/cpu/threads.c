@@ -141,6 +141,16 @@ static uint64_t threads_open_ns(const struct ljp_sampler *s)
   return ran > known ? ran - known : 0;
 }
 
+/* The handler may come back at any time, even when the session is long over. So
+** all that it uses stays. */
+static void threads_leave_hanging(struct ljp_sampler *s)
+{
+  s->hangs = g->hangs = true;
+  if (s->producer)
+    ljp_producer_abandon(s->producer);
+  ljp_threads_note_hanging(s);
+}
+
 /* why: the reason for the time since the last sample. stays: the thread goes
 ** on, and for this reason it is not sampled. */
 static void threads_drop(struct ljp_sampler *s, enum ljp_unsampled why,
@@ -168,29 +178,18 @@ static void threads_drop(struct ljp_sampler *s, enum ljp_unsampled why,
   g->sampled_ns += ran;
   if (s->producer && quiet)
     ljp_producer_retire(s->producer);
+  else if (!quiet)
+    threads_leave_hanging(s);
   ljp_unsampled_elapsed(s->thread, s->life_ns, until_ns);
   if (stays)
     ljp_unsampled_see(s->tid, s->name, s->thread, why,
                       g->options.wall ? until_ns : s->cpu_begin_ns + ran);
   else if (s->thread)
     ljp_session_end_thread(g->session, s->thread);
-  s->producer = quiet ? NULL : s->producer;
-  s->used = !quiet; /* a sampler with a hanging handler is never reused */
-}
-
-/* Tells of the first thread that could not have the session's timer. Its
-** producer tells of each. */
-static void threads_note_refusal(const struct ljp_sampler *s)
-{
-  char text[200];
-  if (g->refusals++)
+  if (!quiet)
     return;
-  snprintf(text, sizeof text,
-           "thread %d (%s) cannot have timer \"%s\" (%s): it is sampled by "
-           "timer \"%s\", at most every %.0f ms",
-           (int)s->tid, s->name, g->source->name, strerror(s->refused),
-           s->source->name, (double)ljp_timer_tick_ns() / 1e6);
-  ljp_session_note(g->session, LJP_NOTE_WARNING, text);
+  s->producer = NULL;
+  s->used = false;
 }
 
 /* Its id in the session, and its producer. */
@@ -227,6 +226,7 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
   ljp_assert(!atomic_load(&s->active) && s->fd < 0);
   memset(&s->counts, 0, sizeof s->counts);
   s->tid = tid;
+  atomic_store(&s->self, 0);
   atomic_store(&s->ran_lua, false);
   atomic_store(&s->owed_ns, 0);
   s->fresh = FRESH_ROUNDS;
@@ -249,7 +249,7 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
     return error;
   }
   if (s->refused)
-    threads_note_refusal(s);
+    ljp_threads_note_refusal(s);
   if (age == LJP_THREAD_NEW && !known && !g->options.wall) {
     ljp_unsampled_tell(s->thread, LJP_UNSAMPLED_NOT_FOUND, s->cpu_begin_ns);
     g->unsampled.told_ns += s->cpu_begin_ns;
@@ -480,6 +480,7 @@ void ljp_threads_after_fork(pid_t was, bool recording)
       continue;
     }
     s->tid = gettid();
+    atomic_store(&s->self, 0);
     if (ljp_timer_arm(s, g->source, false)) {
       s->used = false;
       s->producer = NULL; /* the writer drains its empty ring */

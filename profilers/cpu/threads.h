@@ -6,10 +6,11 @@
 
 #include "profilers/cpu/sysprof.h"
 
-/* For each sampler in use: FOR_EACH_SAMPLER(s) statement. */
+/* For each sampler of a thread: FOR_EACH_SAMPLER(s) statement. */
 #define LJP_FOR_EACH_SAMPLER(s)                                                \
   for (uint32_t i_ = 0; i_ < LJP_SAMPLERS && ljp_threads_at(i_); i_++)         \
-    for (struct ljp_sampler *s = ljp_threads_at(i_); s && s->used; s = NULL)
+    for (struct ljp_sampler *s = ljp_threads_at(i_);                           \
+         s && s->used && !s->hangs; s = NULL)
 
 /* The sampler with this index, or NULL if there are no more. */
 static inline struct ljp_sampler *ljp_threads_at(uint32_t i)
@@ -43,6 +44,11 @@ uint64_t ljp_threads_cpu_ns(void);
 void ljp_report_add(struct ljp_sysprof_report *to,
                     struct ljp_sampler_counts *from);
 void ljp_threads_add_counts(struct ljp_sysprof_report *out);
+
+/* thread_notes.c: of the first thread that could not have the session's timer (its
+** producer tells of each); of a thread whose handler did not return. */
+void ljp_threads_note_refusal(const struct ljp_sampler *s);
+void ljp_threads_note_hanging(const struct ljp_sampler *s);
 
 /* silence.c: why the thread has got no signal, with cpu_ns of CPU time, though it
 ** worked for some periods since the last look: it may block the signal now, or

@@ -16,6 +16,14 @@ static struct ljp_sysprof *const g = &ljp_sysprof;
 /* Defined if the process runs under ThreadSanitizer. */
 extern void __tsan_init(void) __attribute__((weak));
 
+/* The kernel queues each real-time signal of a perf event. When the queue is full,
+** because a thread blocks the signal, it sends SIGIO instead, which ends programs.
+** Of CHLD and SYS it does not tell which event it is. */
+static bool choice_perf_takes(int signal)
+{
+  return signal < SIGRTMIN && signal != SIGCHLD && signal != SIGSYS;
+}
+
 static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
                                      const struct ljp_timer_source **source,
                                      int *refused, struct ljp_failure *why)
@@ -29,10 +37,21 @@ static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
     *refused = EINTR;
   if (o->timer == LJP_TIMER_POSIX || o->timer == LJP_TIMER_TICK)
     return LJP_OK;
+  bool wanted = o->timer == LJP_TIMER_PERF || o->timer == LJP_TIMER_TRAP;
   int error = ljp_timer_perf.available();
+  if (!error && !choice_perf_takes(o->signal)) {
+    if (wanted)
+      return ljp_fail(
+          why, LJP_ERR_USE, EINVAL,
+          "timer \"perf\" cannot use signal %d; choose another with "
+          "the option signal= (below 32, and neither CHLD nor SYS), "
+          "or timer \"tick\"",
+          o->signal);
+    error = EINVAL;
+  }
   if (!error)
     *source = &ljp_timer_perf;
-  else if (o->timer == LJP_TIMER_PERF || o->timer == LJP_TIMER_TRAP)
+  else if (wanted)
     return ljp_fail(why, LJP_ERR_NOTSUP, error,
                     "timer \"%s\" needs the right to count time in the kernel "
                     "(kernel.perf_event_paranoid <= 1, or CAP_PERFMON): %s",
@@ -46,6 +65,15 @@ void ljp_timer_note(void)
 {
   char text[200];
   int number = g->options.signal;
+  if (g->source == &ljp_timer_tick && g->options.timer == LJP_TIMER_NONE &&
+      !choice_perf_takes(number)) {
+    snprintf(
+        text, sizeof text,
+        "timer \"tick\" is used, because \"perf\" cannot use signal %d; it "
+        "can use others below 32, but for CHLD and SYS",
+        number);
+    ljp_session_note(g->session, LJP_NOTE_WARNING, text);
+  }
   if (g->options.timer == LJP_TIMER_TRAP)
     ljp_session_note(g->session, LJP_NOTE_WARNING,
                      "timer \"trap\" is treated as \"perf\", because its "

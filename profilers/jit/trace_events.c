@@ -21,6 +21,7 @@
 #include "profilers/unwind/walk.h"
 #include "src/luajit/traces.h"
 #include "src/base/assert.h"
+#include "src/base/cancel.h"
 #include "src/base/clock.h"
 #include "src/push/event.h"
 
@@ -115,10 +116,12 @@ static void events_on_trace(const struct ljp_guest_trace_event *e)
   const struct ljp_regs here = regs; /* a walk changes its registers */
   const struct ljp_regs *before = ljp_stand_in_regs;
   ljp_stand_in_regs = &here;
+  ljp_cancel_off();
   pthread_mutex_lock(&g->lock);
   if (g->producer)
     events_push(e, &regs);
   pthread_mutex_unlock(&g->lock);
+  ljp_cancel_on();
   ljp_stand_in_regs = before;
   errno = saved;
 }

@@ -21,6 +21,7 @@
 
 #include "profilers/join/listen_run.h"
 #include "profilers/join/passage.h"
+#include "src/base/cancel.h"
 #include "src/base/clock.h"
 #include "src/base/futex.h"
 #include "src/session/session.h"
@@ -44,10 +45,13 @@ static bool listen_lock_for(unsigned pauses)
 {
   const uint32_t me = (uint32_t)getpid();
   uint32_t was = 0;
+  ljp_cancel_off();
   /* A thread of the parent is not here: it cannot be waited for. */
   while (!atomic_compare_exchange_strong(&listen_words.busy, &was, me)) {
-    if (was == me && !pauses--)
+    if (was == me && !pauses--) {
+      ljp_cancel_on();
       return false;
+    }
     if (was == me) {
       ljp_futex_wait(&listen_words.busy, me, LISTEN_PAUSE_NS);
       was = 0;
@@ -66,6 +70,7 @@ static void listen_unlock(void)
 {
   atomic_store(&listen_words.busy, 0);
   ljp_futex_call(&listen_words.busy, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
+  ljp_cancel_on();
 }
 
 /* The door of this process. Locked. */

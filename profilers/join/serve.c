@@ -42,9 +42,10 @@ static struct {
   _Atomic uint64_t began_ns;
 } serve_session;
 
-static void serve_ended(void *number)
+static void serve_ended(void *number, bool left)
 {
   uint32_t ended = (uint32_t)(uintptr_t)number;
+  (void)left;
   atomic_store(&serve_session.ended, ended);
   ljp_futex_call(&serve_session.ended, FUTEX_WAKE_PRIVATE, 4, NULL);
 }

@@ -7,8 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/base/cancel.h"
+
 void ljp_profiler_lock_forked(struct ljp_profiler_lock *lock)
 {
+  ljp_cancel_off();
   pthread_mutex_init(&lock->mutex, NULL);
   pthread_mutex_lock(&lock->mutex);
   lock->on_stop = NULL; /* the parent's */
@@ -43,13 +46,17 @@ void ljp_profiler_lock(struct ljp_profiler_lock *lock)
   pid_t me = getpid(), before = atomic_load(&lock->pid);
   if (before != me)
     lock_claim(lock, before, me);
+  ljp_cancel_off();
   pthread_mutex_lock(&lock->mutex);
 }
 
 bool ljp_profiler_trylock(struct ljp_profiler_lock *lock)
 {
-  return atomic_load(&lock->pid) == getpid() &&
-         pthread_mutex_trylock(&lock->mutex) == 0;
+  if (atomic_load(&lock->pid) != getpid() ||
+      pthread_mutex_trylock(&lock->mutex))
+    return false;
+  ljp_cancel_off();
+  return true;
 }
 
 /* until: of CLOCK_MONOTONIC. */
@@ -82,15 +89,21 @@ bool ljp_profiler_lock_at_exit(struct ljp_profiler_lock *lock)
     return true;
   clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_sec += PATIENCE_S;
-  return lock_until(&lock->mutex, &until);
+  ljp_cancel_off();
+  if (lock_until(&lock->mutex, &until))
+    return true;
+  ljp_cancel_on();
+  return false;
 }
 
 void ljp_profiler_unlock(struct ljp_profiler_lock *lock)
 {
-  void (*on_stop)(void *ctx) = lock->on_stop;
+  void (*on_stop)(void *ctx, bool left) = lock->on_stop;
   void *ctx = lock->on_stop_ctx;
+  bool left = lock->left;
   lock->on_stop = NULL;
   pthread_mutex_unlock(&lock->mutex);
+  ljp_cancel_on();
   if (on_stop)
-    on_stop(ctx);
+    on_stop(ctx, left);
 }

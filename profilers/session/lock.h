@@ -5,7 +5,7 @@
 ** does not have. So the child makes the lock new; pid says which process the
 ** lock belongs to. The thread that ends a session leaves on_stop here. The
 ** unlock calls on_stop when the lock is free, because it may start another
-** session.
+** session. A thread that holds the lock cannot be cancelled (src/base/cancel.h).
 **
 ** Any thread may call this; no signal handler may.
 */
@@ -24,8 +24,9 @@ struct ljp_profiler_lock {
   ** it belongs to: one whose fork handlers did nothing, or never ran
   ** (src/base/copy.h). */
   void (*elsewhere)(void);
-  void (*on_stop)(void *ctx);
+  void (*on_stop)(void *ctx, bool left);
   void *on_stop_ctx;
+  bool left; /* the writer thread hangs: see output.h */
 };
 #define LJP_PROFILER_LOCK_INIT(function)                                       \
   {                                                                            \

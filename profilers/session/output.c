@@ -180,6 +180,7 @@ enum ljp_status ljp_output_stop(struct ljp_output *output,
   enum ljp_status status = ljp_session_stop(*session, &error);
   ljp_host_hurry(false);
   *bytes = ljp_session_bytes(*session);
+  output->left = ljp_session_is_stuck(*session);
   ljp_session_free(*session);
   *session = NULL;
   return status ? output_failed(output, status, error, why) : LJP_OK;
@@ -211,5 +212,6 @@ void ljp_output_ended(struct ljp_output *output, struct ljp_profiler_lock *lock)
 {
   lock->on_stop = output->on_stop;
   lock->on_stop_ctx = output->on_stop_ctx;
+  lock->left = output->left;
   output->on_stop = NULL;
 }

@@ -26,9 +26,11 @@ struct ljp_output {
   int fd;
   ljp_sink_callback callback;
   void *callback_ctx;
-  /* Called once, when the session has ended. */
-  void (*on_stop)(void *ctx);
+  /* Called once, when the session has ended. left: the writer thread hangs, and
+  ** if it ever comes back, it calls `callback` again. */
+  void (*on_stop)(void *ctx, bool left);
   void *on_stop_ctx;
+  bool left;       /* set by ljp_output_stop() */
   const char *end; /* How the session ended; NULL: the program stopped it. */
   bool ljm;        /* a file of Tarantool's format ljm; memory events only */
   bool follow_fork;

@@ -10,6 +10,7 @@
 
 #include "profilers/session/stand_in.h"
 #include "src/base/bind.h"
+#include "src/base/cancel.h"
 #include "src/base/side_stack.h"
 
 enum { GUARD_BYTES = 4096, RUN_BYTES = GUARD_BYTES + (256 << 10) };
@@ -50,15 +51,20 @@ enum ljp_status ljp_side_run(enum ljp_status (*work)(void *a, const void *b,
   struct side_job job = {work, a, b, why, LJP_OK};
   struct ljp_regs here = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
                                    1u << LJP_RIP};
+  ljp_cancel_off();
   char *stack = side_map();
-  if (!stack)
-    return work(a, b, why);
+  if (!stack) {
+    job.status = work(a, b, why);
+    ljp_cancel_on();
+    return job.status;
+  }
   const struct ljp_regs *before = ljp_stand_in_regs;
   ljp_registers_here(&here);
   ljp_stand_in_regs = before ? before : &here;
   ljp_side_call(&job, NULL, NULL, side_do, stack + RUN_BYTES);
   ljp_stand_in_regs = before;
   munmap(stack, RUN_BYTES);
+  ljp_cancel_on();
   return job.status;
 }
 

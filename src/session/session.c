@@ -317,6 +317,14 @@ int ljp_session_error(struct ljp_session *s)
   return error;
 }
 
+bool ljp_session_is_stuck(struct ljp_session *s)
+{
+  pthread_mutex_lock(&s->mutex);
+  bool stuck = s->stuck;
+  pthread_mutex_unlock(&s->mutex);
+  return stuck;
+}
+
 enum ljp_session_state ljp_session_state(struct ljp_session *s)
 {
   pthread_mutex_lock(&s->mutex);

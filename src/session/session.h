@@ -132,6 +132,10 @@ void ljp_session_free(struct ljp_session *s);
 enum ljp_session_state ljp_session_state(struct ljp_session *s);
 const char *ljp_session_state_text(enum ljp_session_state state);
 
+/* After a stop: the thread hangs in a callback or a system call. If it comes
+** back, it uses the callback again. */
+bool ljp_session_is_stuck(struct ljp_session *s);
+
 /* The errno for which the session failed; 0: it has not, or there is none.
 ** Members and producers are then refused with the status of that failure. */
 int ljp_session_error(struct ljp_session *s);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "profilers/session/lock.h"
+#include "src/base/cancel.h"
 
 enum { THREADS = 4, LOCKS = 503 };
 
@@ -76,8 +77,9 @@ static void so_do_threads_of_a_child_whose_parent_held_it(void **state)
 
 static int told;
 
-static void tell(void *ctx)
+static void tell(void *ctx, bool left)
 {
+  assert_false(left);
   told += *(int *)ctx;
 }
 
@@ -93,6 +95,53 @@ static void who_waits_for_the_end_is_told_once_when_it_is_free(void **state)
   ljp_profiler_lock(&locks[0]);
   ljp_profiler_unlock(&locks[0]);
   assert_int_equal(told, 7);
+}
+
+/* Is this thread's cancellation on? */
+static bool cancellable(void)
+{
+  int before, ignored;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  pthread_setcancelstate(before, &ignored);
+  return before == PTHREAD_CANCEL_ENABLE;
+}
+
+static void *cancelled_while_it_holds_two(void *ended)
+{
+  ljp_profiler_lock(&locks[0]);
+  assert_true(ljp_profiler_trylock(&locks[1]));
+  pthread_cancel(pthread_self());
+  usleep(1000); /* a cancellation point */
+  ljp_profiler_unlock(&locks[0]);
+  pthread_testcancel();
+  assert_false(cancellable());
+  ljp_profiler_unlock(&locks[1]);
+  *(bool *)ended = cancellable();
+  pthread_testcancel();
+  *(bool *)ended = false;
+  return NULL;
+}
+
+static void who_holds_a_lock_is_not_cancelled(void **state)
+{
+  (void)state;
+  bool ended = false;
+  pthread_t thread;
+  void *result;
+  reset(0);
+
+  ljp_profiler_lock(&locks[1]); /* from now on it is this process's */
+  ljp_profiler_unlock(&locks[1]);
+  assert_true(cancellable());
+  assert_int_equal(
+      pthread_create(&thread, NULL, cancelled_while_it_holds_two, &ended), 0);
+  pthread_join(thread, &result);
+  assert_ptr_equal(result, PTHREAD_CANCELED);
+  assert_true(ended);
+  assert_true(ljp_profiler_trylock(&locks[0]));
+  ljp_profiler_unlock(&locks[0]);
+  assert_true(ljp_profiler_trylock(&locks[1]));
+  ljp_profiler_unlock(&locks[1]);
 }
 
 static void at_exit_only_who_has_had_it_takes_it(void **state)
@@ -138,6 +187,7 @@ static void no_round_begins_before_a_child_is_ready(void **state)
   /* As if this were the child. (The lock is made anew. If this thread still
   ** held it, TSan would report that it is locked twice.) */
   pthread_mutex_unlock(&locks[0].mutex);
+  ljp_cancel_on();
   locks[0].pid = getppid();
   assert_false(another_thread_gets(&locks[0]));
   ljp_profiler_lock_forked(&locks[0]);
@@ -154,6 +204,7 @@ int main(void)
       cmocka_unit_test(so_do_threads_of_a_child_whose_parent_held_it),
       cmocka_unit_test(who_waits_for_the_end_is_told_once_when_it_is_free),
       cmocka_unit_test(no_round_begins_before_a_child_is_ready),
+      cmocka_unit_test(who_holds_a_lock_is_not_cancelled),
       cmocka_unit_test(at_exit_only_who_has_had_it_takes_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

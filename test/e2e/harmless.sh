@@ -1,0 +1,29 @@
+#!/bin/sh
+# A session does no harm to programs that hang in a backtracer, take signals late,
+# ignore them, have no room for them, cancel threads, or start sessions from many
+# threads.
+. "$(dirname "$0")/lib.sh"
+
+host=$BUILD_DIR/bin/harmless_host
+ljprof=$BUILD_DIR/bin/ljprof
+for mode in hang ignored starts cancel late queue; do
+  "$host" $mode $mode.ljp > text 2>&1 || fail "$mode: code $?: $(cat text)"
+  ok "$mode"
+done
+"$ljprof" check hang.ljp.1 > check || fail "hang: $(tail -n 3 check)"
+grep -q "did not return" check || "$ljprof" dump hang.ljp.1 | grep -q "did not return" ||
+  fail "hang: the file does not say that a handler did not return"
+"$ljprof" check hang.ljp.2 > check || fail "hang: $(tail -n 3 check)"
+
+# The late signal's time is the first thread's, not the second's.
+"$ljprof" check late.ljp > check || fail "late: $(tail -n 3 check)"
+"$ljprof" report --by thread --json late.ljp > threads
+second=$(sed -n 's/.*(second)"[^}]*"self_ns":\([0-9]*\).*/\1/p' threads)
+[ "${second:-0}" -gt 100000000 ] && [ "$second" -lt 1000000000 ] ||
+  fail "late: the second thread has $second ns of samples: $(cat threads)"
+ok "no late signal counts for another thread"
+
+refuses "perf with a real-time signal" any 'timer "perf" cannot use signal' \
+  "$BUILD_DIR/bin/luajit" -e \
+  'assert(misc.sysprof.start{path = "x", timer = "perf", signal = "RTMIN+5"})'
+[ ! -e x ] || fail "a refused session has left a file"
