@@ -9,7 +9,12 @@
 #include <link.h>
 #include <stdbool.h>
 
-/* dl_iterate_phdr(). Any thread may call it; no signal handler may. */
+/* The vDSO's name, as glibc gives it. */
+#define LJP_LOADER_VDSO "linux-vdso.so.1"
+
+/* dl_iterate_phdr(), and the vDSO with a name in any case: musl gives it none, and
+** does not list it in static programs. Any thread may call it; no signal handler
+** may. */
 int ljp_loader_each(int (*each)(struct dl_phdr_info *info, size_t size,
                                 void *ctx),
                     void *ctx);
