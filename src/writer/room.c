@@ -11,7 +11,8 @@
 ** budget has room for, each has at most LEAST_BYTES + LEAST_STEP and one block of
 ** its own (RFC 1: 1 MiB at most).
 **
-** A full disk does not end a session in a store. Events are losses until there
+** A full disk does not end a session in a store, and neither does a budget that is
+** used up while no file can be begun. Events are losses until there
 ** is room: the oldest file of the service goes first; else the next attempt is a
 ** second later, in the end a minute.
 */
@@ -62,12 +63,23 @@ static uint64_t room_share(struct ljp_writer *w, uint32_t writers)
   return step * n;
 }
 
+/* A process that cannot begin a file would write the present one for ever. It may
+** have given up the right to. bytes: what the files take, as far as is known. */
+static void room_stop_at_budget(struct ljp_writer *w, uint64_t bytes)
+{
+  if (bytes <= w->options.ring_bytes || !w->rotation.failures)
+    return;
+  w->out.status = LJP_ERR_IO;
+  w->sink->error = EDQUOT;
+}
+
 static void room_make(struct ljp_writer *w)
 {
   struct ljp_store_room room;
   w->room.error = room_look(w, &room);
   if (w->room.error) {
     room_share(w, 1);
+    room_stop_at_budget(w, room_now(w));
     return;
   }
   uint64_t spare = room_share(w, room.writers);
@@ -77,6 +89,7 @@ static void room_make(struct ljp_writer *w)
   if (room.bytes > limit)
     w->room.most_bytes = LEAST_BYTES;
   w->room.error = room.bytes > budget ? error : 0;
+  room_stop_at_budget(w, room.bytes);
   ljp_store_room_free(&room);
 }
 
@@ -150,7 +163,7 @@ bool ljp_writer_survive_full(struct ljp_writer *w)
   if (ljp_writer_turn(w)) {
     w->room.full = false;
     ljp_writer_note(w, LJP_NOTE_ERROR,
-                    "the disk was full, so events are missing: %s",
+                    "the disk or the budget was full, so events are missing: %s",
                     ljp_errno_text(error));
     ljp_writer_put_block(w, 0);
     return true;
