@@ -162,9 +162,10 @@ bool ljp_writer_survive_full(struct ljp_writer *w)
   w->rotation.again_ns = 0;
   if (ljp_writer_turn(w)) {
     w->room.full = false;
-    ljp_writer_note(w, LJP_NOTE_ERROR,
-                    "the disk or the budget was full, so events are missing: %s",
-                    ljp_errno_text(error));
+    ljp_writer_note(
+        w, LJP_NOTE_ERROR,
+        "the disk or the budget was full, so events are missing: %s",
+        ljp_errno_text(error));
     ljp_writer_put_block(w, 0);
     return true;
   }
