@@ -36,7 +36,7 @@ foreach(name timer_host sysprof record relative_module executes
     jitdump names protos_gone exit exec copies source_dir memprof_host
     memory_vms memprof_exact memprof_again memprof_faults memprof_inlined
     memprof_leak memprof_storm memprof_sampled tarantool_api
-    stack stack_bounds hidden_text examples exports install off
+    harmless stack stack_bounds hidden_text examples exports install off
     ljprof lua_fields own_work late_signals heap_snapshot heap_graph
     heap_session heap_limits heap_moments heap_shapes
     join join_afterwards join_children join_edges join_faulty join_heap
@@ -48,6 +48,10 @@ endforeach()
 ljp_patient(join join_afterwards join_faulty join_meanwhile join_memory
   join_snapshot)
 set_tests_properties(e2e/join_places PROPERTIES SKIP_RETURN_CODE 77)
+
+if(LJP_MUSL)
+  ljp_shell_test(static_musl)
+endif()
 
 add_subdirectory(vm)
 add_subdirectory(storm)
