@@ -24,6 +24,7 @@ static struct labels_set *_Atomic labels_sets[1 + ALL];
 static _Atomic uint32_t labels_slots[SLOTS];
 static _Atomic uint32_t labels_count;
 static _Atomic uint64_t labels_others;
+static const char labels_other[] = "(other)";
 
 static const struct labels_set *labels_set(uint64_t set)
 {
@@ -119,7 +120,7 @@ static uint32_t labels_number(uint32_t limit)
   return 0;
 }
 
-enum labels_found { LABELS_FOUND, LABELS_FULL, LABELS_NO_MEMORY };
+enum labels_found { LABELS_FOUND, LABELS_MADE, LABELS_FULL, LABELS_NO_MEMORY };
 
 /* Finds the set of this text, or makes it unless `limit` are there. */
 static enum labels_found labels_find(const char *text, size_t bytes,
@@ -141,7 +142,7 @@ static enum labels_found labels_find(const char *text, size_t bytes,
     }
     if (!there && atomic_compare_exchange_strong(slot, &there, mine)) {
       *number = mine;
-      return LABELS_FOUND;
+      return LABELS_MADE;
     }
     const struct labels_set *s = labels_set(there);
     ljp_assert(s);
@@ -151,6 +152,69 @@ static enum labels_found labels_find(const char *text, size_t bytes,
       return LABELS_FOUND;
     }
   }
+}
+
+/* -- Keys with many values ------------------------------------------------- */
+
+/* How many values each key has, roughly: hashes of pairs and of keys, each counted
+** when a set of it is made. What finds no room is not counted. */
+enum { PAIRS = 4 * LJP_LABELS_SETS, KEYS = 1024, TRIES = 32 };
+_Static_assert((PAIRS & (PAIRS - 1)) == 0 && (KEYS & (KEYS - 1)) == 0, "masks");
+static _Atomic uint32_t labels_pairs[PAIRS];
+static struct {
+  _Atomic uint32_t hash, values;
+} labels_keys[KEYS];
+
+/* Finds the hash in a table of `size` words, `step` words apart. *added: it is new.
+** Returns its place, or -1: there is no room. */
+static int labels_place(_Atomic uint32_t *table, unsigned step, uint32_t size,
+                        uint32_t hash, bool *added)
+{
+  hash |= 1;
+  for (uint32_t i = 0; i < TRIES; i++) {
+    uint32_t at = (hash + i) & (size - 1), there = 0;
+    *added = atomic_compare_exchange_strong(&table[at * step], &there, hash);
+    if (*added || there == hash)
+      return (int)at;
+  }
+  return -1;
+}
+
+static int labels_key(const char *key)
+{
+  bool added;
+  return labels_place(&labels_keys[0].hash, 2, KEYS,
+                      labels_hash(key, strlen(key)), &added);
+}
+
+static void labels_count_values(const struct ljp_labels *labels)
+{
+  for (unsigned i = 0; i < labels->count; i++) {
+    const struct ljp_label *label = &labels->list[i];
+    bool added = false;
+    uint32_t hash = labels_hash(label->value, strlen(label->value)) * 31 +
+                    labels_hash(label->key, strlen(label->key));
+    int key = labels_key(label->key);
+    if (key >= 0 && labels_place(labels_pairs, 1, PAIRS, hash, &added) >= 0 &&
+        added)
+      atomic_fetch_add(&labels_keys[key].values, 1);
+  }
+}
+
+/* The label whose key has the most values, of those that are not "(other)". */
+static struct ljp_label *labels_richest(struct ljp_labels *labels)
+{
+  struct ljp_label *richest = NULL;
+  uint32_t most = 0;
+  for (unsigned i = 0; i < labels->count; i++) {
+    int key = labels_key(labels->list[i].key);
+    uint32_t values = key < 0 ? UINT32_MAX : labels_keys[key].values;
+    if (labels->list[i].value != labels_other && (!richest || values > most)) {
+      richest = &labels->list[i];
+      most = values;
+    }
+  }
+  return richest;
 }
 
 bool ljp_labels_intern(const struct ljp_labels *labels, uint32_t *set)
@@ -164,15 +228,21 @@ bool ljp_labels_intern(const struct ljp_labels *labels, uint32_t *set)
       labels_find(text, labels_text(labels, text), LJP_LABELS_SETS, set);
   if (LJP_LIKELY(found == LABELS_FOUND))
     return true;
+  if (found == LABELS_MADE) {
+    labels_count_values(labels);
+    return true;
+  }
   if (found == LABELS_NO_MEMORY)
     return false;
   atomic_fetch_add_explicit(&labels_others, 1, memory_order_relaxed);
-  for (unsigned i = 0; i < others.count; i++)
-    others.list[i].value = "(other)";
-  /* Without room even for that, the work has no labels. */
-  return ljp_labels_bytes(&others) > sizeof text ||
-         labels_find(text, labels_text(&others, text), ALL, set) !=
-             LABELS_NO_MEMORY;
+  struct ljp_label *richest;
+  /* Without room even for the last of these, the work has no labels. */
+  while (found == LABELS_FULL && (richest = labels_richest(&others)) != NULL) {
+    richest->value = labels_other;
+    if (ljp_labels_bytes(&others) <= sizeof text)
+      found = labels_find(text, labels_text(&others, text), ALL, set);
+  }
+  return found != LABELS_NO_MEMORY;
 }
 
 uint64_t ljp_labels_others(void)

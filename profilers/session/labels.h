@@ -4,8 +4,9 @@
 ** number of its set (src/luajit/heap.h). Any thread; no locks, so a child of fork()
 ** goes on with the sets of its parent.
 **
-** Bounded: beyond LJP_LABELS_SETS sets, a new one gets the values "(other)", and
-** that is counted.
+** Bounded: beyond LJP_LABELS_SETS sets, a new one gets the value "(other)" for the
+** key that has the most values, then for the next, until there is such a set or
+** room for it. That is counted.
 */
 #ifndef LJP_LABELS_H
 #define LJP_LABELS_H
@@ -19,7 +20,7 @@
 
 enum {
   LJP_LABELS_SETS = LJP_MAX_LABEL_SETS,
-  LJP_LABELS_OTHERS = 256, /* More sets, for those with the values "(other)". */
+  LJP_LABELS_OTHERS = 256, /* More sets, for those with "(other)". */
   LJP_LABELS_PAIRS = 16,
   LJP_LABELS_KEY_BYTES = 64,    /* without the NUL */
   LJP_LABELS_VALUE_BYTES = 256, /* the same */

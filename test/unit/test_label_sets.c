@@ -21,6 +21,17 @@ static uint32_t number(const char *key, const char *value)
   return set;
 }
 
+static uint32_t pair(const char *key, const char *value, const char *other,
+                     const char *other_value)
+{
+  struct ljp_labels labels = {.count = 0};
+  uint32_t set;
+  assert_true(ljp_labels_put(&labels, key, value) &&
+              ljp_labels_put(&labels, other, other_value));
+  assert_true(ljp_labels_intern(&labels, &set));
+  return set;
+}
+
 static void a_set_is_the_same_in_any_order(void **state)
 {
   (void)state;
@@ -130,6 +141,14 @@ static void beyond_the_limit_values_are_others(void **state)
   assert_string_equal(labels.list[0].value, "(other)");
   assert_int_equal(number("url", "/9998"), other);
   assert_int_equal(number("route", "/a"), known);
+  /* A key with few values keeps them beside one with many. */
+  for (int i = 0; i < 100; i++) {
+    snprintf(value, sizeof value, "/%d", 5000 + i);
+    ljp_labels_get(pair("route", i % 2 ? "/a" : "/b", "url", value), &labels);
+    assert_int_equal(labels.count, 2);
+    assert_string_equal(labels.list[0].value, i % 2 ? "/a" : "/b");
+    assert_string_equal(labels.list[1].value, "(other)");
+  }
   /* Keys without end: at last there is no set for them. */
   for (int i = 0; i < 1000; i++) {
     snprintf(value, sizeof value, "k%d", i);
