@@ -42,20 +42,27 @@ static int room_by_process(const void *a, const void *b)
   return room_by_age(a, b);
 }
 
-/* A process writes at most one file at a time, its newest. */
+/* A process writes at most one file at a time, its newest. Processes of several
+** containers may have one number. So the newest files of each number are looked
+** at, until some in a row are not written. */
 static void room_count_writers(struct ljp_store_room *room)
 {
+  enum { IN_A_ROW = 4 };
   char name[LJP_STORE_NAME_BYTES];
   struct stat st;
-  int error;
+  int error, idle = 0;
   if (room->count)
     qsort(room->files, room->count, sizeof *room->files, room_by_process);
-  for (size_t i = 0; i < room->count; i++) {
+  for (size_t i = room->count; i--;) {
     const struct ljp_store_file *f = &room->files[i];
-    if (!f->pid || (i + 1 < room->count && f[1].pid == f->pid))
+    if (i + 1 == room->count || f[1].pid != f->pid)
+      idle = 0;
+    if (!f->pid || idle == IN_A_ROW)
       continue;
     room_name(room, f, name);
-    room->writers += ljp_store_is_written(room->dir, name, &st, &error);
+    bool written = ljp_store_is_written(room->dir, name, &st, &error);
+    room->writers += written;
+    idle = written ? 0 : idle + 1;
   }
 }
 

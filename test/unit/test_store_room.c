@@ -117,6 +117,26 @@ static void the_oldest_go_until_the_rest_fits(void **state)
   ljp_store_room_free(&room);
 }
 
+/* Each container's first process has number 1. */
+static void processes_with_one_number_are_each_counted(void **state)
+{
+  (void)state;
+  enum { PROCESSES = 20 };
+  int fd[PROCESSES];
+  for (unsigned i = 0; i < PROCESSES; i++) {
+    put("web", 3 * i + 1, 1, 1);
+    fd[i] = open(in_folder(put("web", 3 * i + 2, 1, 1)), O_WRONLY | O_CLOEXEC);
+    assert_int_equal(ljp_store_lock(fd[i]), 0);
+    put("web", 3 * i + 3, 0, 1); /* merged */
+  }
+  put("web", 200, 1, 1);
+  struct ljp_store_room room = looked(LJP_STORE_SIZES);
+  assert_int_equal(room.writers, PROCESSES);
+  ljp_store_room_free(&room);
+  for (unsigned i = 0; i < PROCESSES; i++)
+    close(fd[i]);
+}
+
 static void a_file_that_is_written_stays(void **state)
 {
   (void)state;
@@ -193,6 +213,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(a_look_counts_the_files_of_one_service),
       TEST(the_oldest_go_until_the_rest_fits),
+      TEST(processes_with_one_number_are_each_counted),
       TEST(a_file_that_is_written_stays),
       TEST(two_pruners_remove_no_more_than_one),
       TEST(what_cannot_be_looked_at_stays_and_is_told),
