@@ -191,6 +191,13 @@ static enum ljp_status notices_memory(struct ljp_profile *p)
                     "%" PRIu64 " address%s given out again without a free in "
                     "between: taken for freed",
                     t->double_allocs, t->double_allocs == 1 ? "" : "es");
+  if (!status && p->has_memory && t->later)
+    status = notices_add(
+        p,
+        "this is file %" PRIu64
+        " of a recording: what was allocated before it is not in it (ljprof "
+        "merge puts the files together)",
+        t->later + 1);
   /* A VM that is recorded need not have told so yet in a part of a session. */
   if (!status && p->has_memory && p->growth.followed < p->growth.vms &&
       !t->continued)

@@ -311,6 +311,7 @@ struct ljp_profile_totals {
   uint64_t gaps, gap_bytes, missing_blocks, bad_records;
   uint64_t unclosed, recording; /* Inputs; those that are still recorded. */
   uint64_t continued; /* Inputs that go on in the next file segment. */
+  uint64_t later;     /* The file segment that the first input begins with. */
   bool missing_known;
   uint64_t end_status, end_errno;   /* Of a session that an error ended. */
   uint64_t throttled;               /* INTERVAL events with reason THROTTLE. */

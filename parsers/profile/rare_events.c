@@ -187,6 +187,9 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
   switch (item->what) {
   case LJP_REC_EPOCH:
     pass->epoch++;
+    if (!pass->placed)
+      p->totals.later = item->u.epoch.segment;
+    pass->placed = true;
     pass->context.valid = false;
     return LJP_OK;
   case LJP_REC_PROCESS:

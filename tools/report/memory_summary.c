@@ -136,10 +136,10 @@ void ljp_report_memory_head(const struct ljp_report *r)
   ljp_print_str(out, "\n");
   if (t->before_frees || t->before_reallocs)
     ljp_print_format(out,
-                     "blocks from before the session: %" PRIu64
-                     " freed and %" PRIu64
+                     "blocks from before the %s: %" PRIu64 " freed and %" PRIu64
                      " reallocated, which released %" PRIu64 " bytes\n",
-                     t->before_frees, t->before_reallocs, t->before_free_bytes);
+                     t->later ? "file" : "session", t->before_frees,
+                     t->before_reallocs, t->before_free_bytes);
   if (memory_heap_growth(p, &counted, &seen))
     ljp_print_format(out,
                      "the heap grew by %" PRId64
