@@ -25,6 +25,7 @@ for f in /usr/share/man/man1/*ljprof*.1.gz; do
   [ "$(wc -l < page.txt)" -gt 10 ] || die "$name: $(cat page.txt)"
 done
 
+[ -s /usr/share/doc/ljprof/doc/guide/advice.md ] || die "the package has no guides"
 by ljprof "ljprof record app.lua" ljprof record app.lua
 file=$(echo app-*.ljp)
 [ -s "$file" ] || die "no file: $(cat said.txt)"
