@@ -79,6 +79,16 @@ series() {
 }
 
 wanted=$*
+known='rate sampled_memory depth file reports pause walk heaps'
+for name in $wanted; do
+  case " $known " in
+  *" $name "*) ;;
+  *)
+    echo "growth.sh: there is no series '$name': $known" >&2
+    exit 2
+    ;;
+  esac
+done
 series rate 'CPU samples: additional CPU time, by rate' 'samples/s' share lua rate
 series sampled_memory 'Sampled memory: additional CPU time, by distance of samples' \
   KiB share lua sampled_memory
