@@ -34,6 +34,17 @@ same "the exit status is the program's" 7 "$code"
 grep -q '^samples ' check.txt || fail "no samples"
 grep -q '^mem ' check.txt || fail "no memory events"
 ok "CPU and memory stand in one file"
+# What ignores SIGCHLD passes that on to what it executes.
+code=0
+env --ignore-signal=CHLD "$ljprof" record -o ignored.ljp -- "$luajit" -e 'for l in io.lines("/proc/self/status") do
+    if l:find("SigIgn") then print(l) end
+  end
+  os.exit(7)' > out 2> err || code=$?
+same "the exit status where SIGCHLD is ignored" 7 "$code"
+case $(cut -c 9- out) in
+*[13579bdf]????) ok "the program ignores SIGCHLD, too" ;;
+*) fail "SIGCHLD is not ignored: $(cat out)" ;;
+esac
 "$ljprof" report --live both.ljp | grep -q 'difference 0$' ||
   fail "the heap's own count differs: $("$ljprof" report --live both.ljp)"
 ok "events and the VM's own count of bytes agree"

@@ -111,10 +111,21 @@ static void record_take_signals(const struct sigaction before[PASSED_COUNT])
     sigaction(record_passed[i].number, &before[i], NULL);
 }
 
+/* What SIGCHLD did when this process began: who started it may ignore the
+** signal. Then the kernel would keep no exit status of the program. */
+static struct sigaction record_sigchld;
+
+static void record_await_children(void)
+{
+  struct sigaction usual = {.sa_handler = SIG_DFL};
+  sigaction(SIGCHLD, &usual, &record_sigchld);
+}
+
 /* In the child process. */
 static void record_execute(const struct ljp_record_plan *plan, int report)
 {
   signal(SIGPIPE, SIG_DFL);
+  sigaction(SIGCHLD, &record_sigchld, NULL);
   /* The pipe is closed when the program begins, or carries the errno of
   ** exec. */
   if (fcntl(report, F_SETFD, FD_CLOEXEC) == 0 && record_set_environment(plan))
@@ -176,6 +187,7 @@ int ljp_command_record(int argc, char **argv)
   static struct ljp_record_plan plan;
   int error;
   int code = ljp_record_options(&plan, argc, argv);
+  record_await_children();
   if (code < 0 && plan.pid)
     return ljp_record_joined(&plan);
   if (code < 0)
