@@ -148,6 +148,7 @@ PATH=$SCRATCH:$PATH refuses "... behind env" 1 "/static has its own LuaJIT" \
 [ ! -e out ] || fail "a refused program ran"
 "$ljprof" record --children --force -o p.ljp ./static 2> err && fail "recorded"
 same "with --children it runs" "foreign unset unset" "$(cat out)"
+same "... and it is said" 1 "$(grep -c "note: ./static has its own LuaJIT" err)"
 
 # patched OFFSET BYTES: a copy of the program with other bytes in its header.
 patched() {
@@ -157,14 +158,25 @@ patched() {
 patched 18 '\003\000' # EM_386
 refuses "a program for another machine" 1 "is not an x86-64 program" \
   "$ljprof" record --force -o p.ljp ./patched
+noted() {
+  what=$1 text=$2
+  shift 2
+  "$ljprof" record --children --force -o p.ljp "$@" > log 2> err || :
+  same "with --children it is a note: $what" 1 \
+    "$(grep -c "^ljprof record: note: .* $text" err)"
+}
+noted "another machine" "is not an x86-64 program" ./patched
 if [ "$(id -u)" = 0 ]; then
   cp rpath rights
   chown 65534 rights
   chmod 4755 rights
   # A file system may ignore such rights.
   findmnt -no OPTIONS -T . 2> findmnt.log | grep -q nosuid ||
-    refuses "a set-user-ID program" 1 "runs with other rights than yours" \
-      "$ljprof" record --force -o p.ljp ./rights
+    {
+      refuses "a set-user-ID program" 1 "runs with other rights than yours" \
+        "$ljprof" record --force -o p.ljp ./rights
+      noted "a set-user-ID program" "runs with other rights" ./rights
+    }
 fi
 
 # A damaged file is for exec to judge. Without its execute bit none runs.

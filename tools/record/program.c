@@ -2,8 +2,8 @@
 ** Which file a command will execute, and whether our library can get into it.
 **
 ** A file that begins with "#!" leads to its interpreter. A program that
-** certainly cannot be recorded is refused before it runs, unless the processes
-** that it starts are to be recorded, too.
+** certainly cannot be recorded is refused before it runs. If the processes that
+** it starts are to be recorded, too, it runs, and the reason is only a note.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,43 +100,53 @@ static bool program_is_secure(int fd)
   return getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-static void program_refuse_static(const char *path,
-                                  const struct ljp_record_plan *plan)
+/* Says why the program cannot be recorded. With --children the processes that
+** it starts may be. */
+static void program_say_static(const char *path,
+                               const struct ljp_record_plan *plan)
 {
   bool luajit = strncmp(ljp_record_base(path), "luajit", 6) == 0;
-  ljp_command_error("record",
-                    "%s has its own LuaJIT linked into it statically, which a "
-                    "preloaded library cannot replace: %s%s%s",
-                    path, luajit ? "type '" : "link it with our ",
-                    luajit ? plan->luajit : "libluajit-5.1.a",
-                    luajit ? "' in its place" : "");
+  if (plan->children)
+    ljp_command_note("record",
+                     "%s has its own LuaJIT linked into it statically: only "
+                     "processes that it starts can be recorded",
+                     path);
+  else
+    ljp_command_error("record",
+                      "%s has its own LuaJIT linked into it statically, which "
+                      "a preloaded library cannot replace: %s%s%s",
+                      path, luajit ? "type '" : "link it with our ",
+                      luajit ? plan->luajit : "libluajit-5.1.a",
+                      luajit ? "' in its place" : "");
 }
 
-/* Reports why the program cannot be recorded. False: it can. */
+/* Says why the program cannot be recorded, if it cannot. False: it can. */
 static bool program_refuse(const struct ljp_record_plan *plan, const char *path,
                            const struct ljp_image *image,
                            const struct ljp_image *self, bool secure)
 {
+  __attribute__((format(printf, 2, 3))) void (*say)(const char *name,
+                                                    const char *format, ...) =
+      plan->children ? ljp_command_note : ljp_command_error;
   if (secure)
-    ljp_command_error("record",
-                      "%s runs with other rights than yours, so the loader "
-                      "ignores what would bring our library in: run 'ljprof "
-                      "record' as a user who already has these rights",
-                      path);
+    say("record",
+        "%s runs with other rights than yours, so the loader ignores what "
+        "would bring our library in: run 'ljprof record' as a user who already "
+        "has these rights",
+        path);
   else if (image->elf && !image->native)
-    ljp_command_error("record",
-                      "%s is not an x86-64 program: our library cannot be "
-                      "loaded into it",
-                      path);
+    say("record",
+        "%s is not an x86-64 program: our library cannot be loaded into it",
+        path);
   else if (image->luajit && !image->ours)
-    program_refuse_static(path, plan);
+    program_say_static(path, plan);
   else if (*image->loader && !image->ours && *self->loader &&
            strcmp(ljp_record_base(image->loader),
                   ljp_record_base(self->loader)) != 0)
-    ljp_command_error("record",
-                      "%s has another C library (its loader is %s, ours %s): "
-                      "our library cannot be loaded into it",
-                      path, image->loader, self->loader);
+    say("record",
+        "%s has another C library (its loader is %s, ours %s): our library "
+        "cannot be loaded into it",
+        path, image->loader, self->loader);
   else
     return false;
   return true;
@@ -156,12 +166,7 @@ int ljp_record_find_program(struct ljp_record_plan *plan)
   ljp_image_read(&self, fd);
   if (fd >= 0)
     close(fd);
-  if (plan->children && image.luajit && !image.ours)
-    ljp_command_note("record",
-                     "%s has its own LuaJIT linked into it statically: only "
-                     "processes that it starts can be recorded",
-                     path);
-  if (!plan->children && program_refuse(plan, path, &image, &self, secure))
+  if (program_refuse(plan, path, &image, &self, secure) && !plan->children)
     return LJP_EXIT_FAILED;
   /* Only glibc's loader can be asked; musl's looks into LD_LIBRARY_PATH
   ** first. */
