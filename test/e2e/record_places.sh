@@ -177,6 +177,10 @@ if [ "$(id -u)" = 0 ]; then
         "$ljprof" record --force -o p.ljp ./rights
       noted "a set-user-ID program" "runs with other rights" ./rights
     }
+  rm -f out
+  setpriv --no-new-privs "$ljprof" record --force -o p.ljp ./rights 2> err ||
+    fail "no_new_privs: $(cat err)"
+  same "... because ljprof gets none" "ours unset unset" "$(cat out)"
 fi
 
 # A damaged file is for exec to judge. Without its execute bit none runs.

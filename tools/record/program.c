@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
@@ -86,12 +87,13 @@ static bool program_open(const char *name, char path[PATH_MAX], int *fd)
 }
 
 /* Does the program get rights that we do not have? The loader then ignores the
-** environment. */
+** environment. A mount or this process may forbid it to get any. */
 static bool program_is_secure(int fd)
 {
   struct stat st;
   struct statvfs fs;
-  if (fstat(fd, &st) || (!fstatvfs(fd, &fs) && (fs.f_flag & ST_NOSUID)))
+  if (fstat(fd, &st) || (!fstatvfs(fd, &fs) && (fs.f_flag & ST_NOSUID)) ||
+      prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
     return false;
   if ((st.st_mode & S_ISUID && st.st_uid != getuid()) ||
       ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
