@@ -4,107 +4,28 @@
 # program for a module that it opens later. The program's own environment stays
 # as it was. What cannot be recorded is refused before it runs.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/places_lib.sh"
 
-ljprof=$BUILD_DIR/bin/ljprof
-base=$BUILD_DIR/unpatched/lib/libluajit-5.1.so.2
-CC=${CC:-cc}
-[ -e "$base" ] || {
-  echo "no unpatched library to find"
-  exit 0
-}
-
-mkdir -p opt/luajit/lib opt/mid
-cp "$base" opt/luajit/lib/libluajit-5.1.so.2
-own=$SCRATCH/opt/luajit/lib
-cat > run.c << 'END'
-#include <stdlib.h>
-void *luaL_newstate(void);
-void luaL_openlibs(void *);
-int luaL_loadfile(void *, const char *);
-int lua_pcall(void *, int, int, int);
-void lua_close(void *);
-int run(void)
-{
-  void *L = luaL_newstate();
-  if (!L)
-    return 3;
-  luaL_openlibs(L);
-  if (luaL_loadfile(L, getenv("SCRIPT")) || lua_pcall(L, 0, 0, 0))
-    return 4;
-  lua_close(L);
-  return 0;
-}
-END
-cat > main.c << 'END'
-int run(void);
-int main(void) { return run(); }
-END
-cat > opens.c << 'END'
-#include <dlfcn.h>
-#include <stdio.h>
-int main(int argc, char **argv)
-{
-  void *module = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL);
-  int (*run)(void) = module ? (int (*)(void))dlsym(module, "run") : 0;
-  if (!run)
-    fprintf(stderr, "%s\n", dlerror());
-  return run ? run() : 2;
-}
-END
-# The script works until the profiler has had CPU time to sample, and tells what
-# environment the program and its children have.
-cat > work.lua << 'END'
-local stop = os.clock() + 0.05
-local function work() local s = 0 for i = 1, 1e4 do s = s + i % 7 end return s end
-repeat work() until os.clock() > stop
-local out = assert(io.open(os.getenv("OUT"), "w"))
-local child = io.popen("echo ${LD_PRELOAD-unset}")
-out:write(misc and "ours" or "foreign", " ", os.getenv("LD_PRELOAD") or "unset",
-  " ", child:read("*l"), "\n")
-out:close()
-END
-export SCRIPT="$SCRATCH/work.lua" OUT="$SCRATCH/out"
-old=--disable-new-dtags new=--enable-new-dtags
-
-# link OUT FILES... : the rest are options of the compiler.
-link() {
-  out=$1
-  shift
-  "$CC" -o "$out" "$@" || fail "cannot link $out"
-}
-link rpath main.c run.c -Wl,$old,-rpath,"$own" "$own/libluajit-5.1.so.2"
-link runpath main.c run.c -Wl,$new,-rpath,"$own" "$own/libluajit-5.1.so.2"
+link rpath main.c run.c -Wl,"$old",-rpath,"$own" "$own/libluajit-5.1.so.2"
+link runpath main.c run.c -Wl,"$new",-rpath,"$own" "$own/libluajit-5.1.so.2"
 # shellcheck disable=SC2016 # the loader expands $ORIGIN
-link origin main.c run.c -Wl,$old,-rpath,'$ORIGIN/opt/luajit/lib' \
+link origin main.c run.c -Wl,"$old",-rpath,'$ORIGIN/opt/luajit/lib' \
   "$own/libluajit-5.1.so.2"
-link opt/mid/libmid.so -shared -fPIC run.c -Wl,$old,-rpath,"$own" \
+link opt/mid/libmid.so -shared -fPIC run.c -Wl,"$old",-rpath,"$own" \
   "$own/libluajit-5.1.so.2"
-link between main.c -Wl,$new,-rpath,"$SCRATCH/opt/mid" opt/mid/libmid.so \
+link between main.c "-Wl,$new,-rpath,$SCRATCH/opt/mid" opt/mid/libmid.so \
   -Wl,--allow-shlib-undefined
 # The module has no path; the program's RPATH serves it.
 link module.so -shared -fPIC run.c "$own/libluajit-5.1.so.2"
-link opener opens.c -Wl,$old,-rpath,"$own" -ldl
+link opener opens.c -Wl,"$old",-rpath,"$own" -ldl
 # Without a soname the path itself is what the program needs.
 link opt/libluajit.so -shared -fPIC -Wl,--whole-archive \
   "$BUILD_DIR/luajit/unpatched/libvm.a" -Wl,--no-whole-archive -lm -ldl
 link absolute main.c run.c "$SCRATCH/opt/libluajit.so"
-link named main.c run.c -Lopt -lluajit -Wl,$new,-rpath,"$SCRATCH/opt"
+link named main.c run.c -Lopt -lluajit "-Wl,$new,-rpath,$SCRATCH/opt"
 printf '#!%s/rpath\n' "$SCRATCH" > script
 chmod +x script
 
-# recorded WHAT WANTED COMMAND...: the command alone runs the other LuaJIT, and
-# under ljprof record ours, with the environment as WANTED.
-recorded() {
-  what=$1 wanted=$2
-  shift 2
-  rm -f out
-  "$@" || fail "$what: does not run: $?"
-  [ "$(cut -d' ' -f1 out)" = foreign ] || fail "$what: $(cat out)"
-  "$ljprof" record --force -o p.ljp "$@" 2> err || fail "$what: $(cat err)"
-  same "$what: recorded" "ours $wanted" "$(cat out)"
-  "$ljprof" report p.ljp > report.txt || fail "$what: no report"
-  grep -q ' work ' report.txt || fail "$what: $(cat report.txt)"
-}
 recorded "RPATH" "unset unset" ./rpath
 recorded "RUNPATH" "unset unset" ./runpath
 recorded "RPATH with \$ORIGIN" "unset unset" ./origin

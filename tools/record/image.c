@@ -9,6 +9,7 @@
 #include "tools/record/image.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,7 +26,9 @@ enum {
 };
 
 /* A function of LuaJIT's C API that Lua does not have. */
-static const char image_function[] = "luaJIT_setmode";
+static const char image_luajit[] = "luaJIT_setmode";
+/* A function that both have. */
+static const char image_lua[] = "lua_newstate";
 static const char image_note[] = LJP_NOTE_NAME;
 
 /* NULL: not that many bytes there, too many, or no memory. A NUL follows the
@@ -81,36 +84,39 @@ static void image_read_segment(struct ljp_image *image, int fd,
   }
 }
 
-static bool image_defines(const Elf64_Sym *symbols, size_t count,
-                          const char *names, size_t size)
+static bool image_defines(const char *function, const Elf64_Sym *symbols,
+                          size_t count, const char *names, size_t size)
 {
   for (size_t i = 0; i < count; i++)
     if (symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_name < size &&
-        strcmp(names + symbols[i].st_name, image_function) == 0)
+        strcmp(names + symbols[i].st_name, function) == 0)
       return true;
   return false;
 }
 
-static bool image_table_has(int fd, const Elf64_Shdr *table,
-                            const Elf64_Shdr *strings)
+static bool image_table_has(const char *function, int fd,
+                            const Elf64_Shdr *table, const Elf64_Shdr *strings)
 {
   bool found = false;
   char *names =
       image_bytes(fd, strings->sh_offset, strings->sh_size, MAX_NAMES);
   /* Most programs do not have the name at all. */
   if (names &&
-      memmem(names, strings->sh_size, image_function, sizeof image_function)) {
+      memmem(names, strings->sh_size, function, strlen(function) + 1)) {
     Elf64_Sym *symbols =
         image_bytes(fd, table->sh_offset, table->sh_size, MAX_SYMBOLS);
-    found = symbols && image_defines(symbols, table->sh_size / sizeof *symbols,
-                                     names, strings->sh_size);
+    found = symbols &&
+            image_defines(function, symbols, table->sh_size / sizeof *symbols,
+                          names, strings->sh_size);
     free(symbols);
   }
   free(names);
   return found;
 }
 
-static bool image_has_luajit(int fd, const Elf64_Ehdr *head)
+/* exported: only what other files can use. */
+static bool image_has(const char *function, bool exported, int fd,
+                      const Elf64_Ehdr *head)
 {
   bool found = false;
   if (head->e_shentsize != sizeof(Elf64_Shdr))
@@ -120,25 +126,32 @@ static bool image_has_luajit(int fd, const Elf64_Ehdr *head)
                   MAX_SECTIONS * sizeof *sections);
   for (unsigned i = 0; sections && !found && i < head->e_shnum; i++) {
     const Elf64_Shdr *s = &sections[i];
-    if ((s->sh_type == SHT_DYNSYM || s->sh_type == SHT_SYMTAB) &&
+    if ((s->sh_type == SHT_DYNSYM || (s->sh_type == SHT_SYMTAB && !exported)) &&
         s->sh_link < head->e_shnum)
-      found = image_table_has(fd, s, &sections[s->sh_link]);
+      found = image_table_has(function, fd, s, &sections[s->sh_link]);
   }
   free(sections);
   return found;
+}
+
+/* Is the file an ELF file? If so, *native says whether for x86-64. */
+static bool image_head(int fd, Elf64_Ehdr *head, bool *native)
+{
+  memset(head, 0, sizeof *head);
+  ssize_t n = pread(fd, head, sizeof *head, 0);
+  bool elf = n > EI_NIDENT && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0;
+  *native = elf && n == (ssize_t)sizeof *head &&
+            head->e_ident[EI_CLASS] == ELFCLASS64 &&
+            head->e_ident[EI_DATA] == ELFDATA2LSB &&
+            head->e_machine == EM_X86_64;
+  return elf;
 }
 
 void ljp_image_read(struct ljp_image *image, int fd)
 {
   Elf64_Ehdr head;
   *image = (struct ljp_image){0};
-  memset(&head, 0, sizeof head);
-  ssize_t n = pread(fd, &head, sizeof head, 0);
-  image->elf = n > EI_NIDENT && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0;
-  image->native = image->elf && n == (ssize_t)sizeof head &&
-                  head.e_ident[EI_CLASS] == ELFCLASS64 &&
-                  head.e_ident[EI_DATA] == ELFDATA2LSB &&
-                  head.e_machine == EM_X86_64;
+  image->elf = image_head(fd, &head, &image->native);
   if (!image->native || head.e_phentsize != sizeof(Elf64_Phdr))
     return;
   Elf64_Phdr *segments =
@@ -147,5 +160,24 @@ void ljp_image_read(struct ljp_image *image, int fd)
   for (unsigned i = 0; segments && i < head.e_phnum; i++)
     image_read_segment(image, fd, &segments[i]);
   free(segments);
-  image->luajit = image->ours || image_has_luajit(fd, &head);
+  image->luajit = image->ours || image_has(image_luajit, false, fd, &head);
+}
+
+static int image_open(const char *path)
+{
+  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+bool ljp_image_has_lua(const char *path)
+{
+  Elf64_Ehdr head;
+  bool native;
+  int fd = image_open(path);
+  if (fd < 0)
+    return false;
+  bool found = image_head(fd, &head, &native) && native &&
+               image_has(image_lua, true, fd, &head) &&
+               !image_has(image_luajit, true, fd, &head);
+  close(fd);
+  return found;
 }

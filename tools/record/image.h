@@ -19,4 +19,7 @@ struct ljp_image {
 
 void ljp_image_read(struct ljp_image *image, int fd);
 
+/* Does the file export the functions of a Lua that is no LuaJIT? */
+bool ljp_image_has_lua(const char *path);
+
 #endif

@@ -7,7 +7,9 @@
 ** A program may also load a module later, and LuaJIT with it. The loader looks
 ** for it in the RPATH of the program, too. Therefore the loader is asked a
 ** second time, with the bare name of our library in LD_PRELOAD: the loader
-** looks for that name in the same places.
+** looks for that name in the same places. That only says what might be loaded,
+** so it does not count for a program that has another Lua, whose functions have
+** the same names.
 */
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +21,9 @@
 #include <unistd.h>
 
 #include "src/base/preload.h"
+#include "tools/record/image.h"
 #include "tools/record/record.h"
+#include "tools/shared/command.h"
 
 /* Puts text first into the list that an environment variable holds. */
 static bool loader_put_first(const char *variable, const char *text)
@@ -45,9 +49,15 @@ bool ljp_record_set_loader(const struct ljp_record_plan *plan)
           loader_put_first("LD_PRELOAD", library));
 }
 
+enum loader_question {
+  LOADER_LUAJIT, /* a LuaJIT that is not ours */
+  LOADER_NAMED,  /* the same, for our library's bare name */
+  LOADER_LUA     /* a library with another Lua */
+};
+
 /* In the child process. */
 static void loader_list(const struct ljp_record_plan *plan, const char *program,
-                        bool by_name, int output)
+                        enum loader_question question, int output)
 {
   enum { MAX_SECONDS = 20 };
   static const char *const unwanted[] = {"LD_DEBUG", "LD_VERBOSE", "LD_WARN",
@@ -60,45 +70,57 @@ static void loader_list(const struct ljp_record_plan *plan, const char *program,
   if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
       dup2(null, STDERR_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
       ljp_record_set_loader(plan) &&
-      (!by_name || loader_put_first("LD_PRELOAD", LJP_LIBRARY_NAME)) &&
+      (question != LOADER_NAMED ||
+       loader_put_first("LD_PRELOAD", LJP_LIBRARY_NAME)) &&
       !setenv("LD_TRACE_LOADED_OBJECTS", "1", 1))
     execv(program, argv);
   _exit(1);
 }
 
-/* A line is "\tNAME => PATH (0x1234)", "\tPATH (0x1234)" or "\tNAME => not
-** found". Is its library a LuaJIT, but not ours? */
-static bool loader_is_foreign(char *line, const struct stat *ours)
+static bool loader_is_foreign(const char *path, const struct stat *ours)
 {
   struct stat st;
-  char *path = strstr(line, " => ");
-  path = path ? path + 4 : line + strspn(line, "\t");
-  char *end = strstr(path, " (0x");
-  if (!end)
-    return false;
-  *end = '\0';
   const char *base = strrchr(path, '/');
   return base && strncmp(base, "/libluajit", 10) == 0 && !stat(path, &st) &&
          (st.st_dev != ours->st_dev || st.st_ino != ours->st_ino);
 }
 
-static bool loader_finds_foreign(const struct ljp_record_plan *plan,
-                                 const char *program, bool by_name,
-                                 const struct stat *ours)
+/* A line is "\tNAME => PATH (0x1234)", "\tPATH (0x1234)" or "\tNAME => not
+** found". The path; NULL: none. */
+static char *loader_path(char *line)
+{
+  char *path = strstr(line, " => ");
+  path = path ? path + 4 : line + strspn(line, "\t");
+  char *end = strstr(path, " (0x");
+  if (end)
+    *end = '\0';
+  return end ? path : NULL;
+}
+
+/* The first library that is an answer, of those that the loader lists. False:
+** none is. */
+static bool loader_ask(enum loader_question question,
+                       const struct ljp_record_plan *plan, const char *program,
+                       const struct stat *ours, char found[PATH_MAX])
 {
   int list[2];
   char *line = NULL;
   size_t room = 0;
-  bool found = false;
+  *found = '\0';
   if (pipe2(list, O_CLOEXEC))
     return false;
   pid_t child = fork();
   if (child == 0)
-    loader_list(plan, program, by_name, list[1]);
+    loader_list(plan, program, question, list[1]);
   close(list[1]);
   FILE *f = fdopen(list[0], "r");
-  while (f && getline(&line, &room, f) >= 0)
-    found |= loader_is_foreign(line, ours);
+  while (f && getline(&line, &room, f) >= 0) {
+    const char *path = loader_path(line);
+    if (path && !*found &&
+        (question == LOADER_LUA ? ljp_image_has_lua(path)
+                                : loader_is_foreign(path, ours)))
+      snprintf(found, PATH_MAX, "%s", path);
+  }
   free(line);
   if (f)
     fclose(f);
@@ -106,15 +128,29 @@ static bool loader_finds_foreign(const struct ljp_record_plan *plan,
     close(list[0]);
   if (child > 0)
     waitpid(child, NULL, 0);
-  return found;
+  return *found;
 }
 
 bool ljp_record_ask_loader(const struct ljp_record_plan *plan, const char *path)
 {
-  char library[PATH_MAX + sizeof LJP_LIBRARY_NAME];
+  char library[PATH_MAX + sizeof LJP_LIBRARY_NAME], found[PATH_MAX];
   struct stat ours;
   snprintf(library, sizeof library, "%s/" LJP_LIBRARY_NAME, plan->folder);
-  return !stat(library, &ours) &&
-         (loader_finds_foreign(plan, path, false, &ours) ||
-          loader_finds_foreign(plan, path, true, &ours));
+  if (stat(library, &ours))
+    return false;
+  if (loader_ask(LOADER_LUAJIT, plan, path, &ours, found))
+    return true;
+  if (!loader_ask(LOADER_NAMED, plan, path, &ours, found))
+    return false;
+  /* The program may never load that LuaJIT, but ours would in any case take the
+  ** place of the functions of another Lua. */
+  bool itself = ljp_image_has_lua(path);
+  if (!itself && !loader_ask(LOADER_LUA, plan, path, &ours, found))
+    return true;
+  ljp_command_note("record",
+                   "our library is not preloaded, since %s has another Lua: if "
+                   "the program opens a module that needs LuaJIT, use "
+                   "--preload",
+                   itself ? path : found);
+  return false;
 }
