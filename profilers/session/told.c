@@ -16,14 +16,51 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "src/base/preload.h"
+#include "profilers/session/preloaded.h"
+
+/* The pipe of the record. */
+struct told_pipe {
+  char path[64];
+  unsigned long long device, inode;
+};
 
 /* Another process may have the number of the record by now, and any file there:
 ** only the very pipe is opened. */
-static bool told_is_pipe(const struct stat *st, unsigned long long device,
-                         unsigned long long inode)
+static bool told_is_pipe(const struct told_pipe *pipe, const struct stat *st)
 {
-  return S_ISFIFO(st->st_mode) && st->st_dev == device && st->st_ino == inode;
+  return S_ISFIFO(st->st_mode) && st->st_dev == pipe->device &&
+         st->st_ino == pipe->inode;
+}
+
+/* False: there is no record. */
+static bool told_request(struct told_pipe *pipe)
+{
+  unsigned pid, fd;
+  const char *request = ljp_preloaded_request(secure_getenv("LJPROF_RECORD"));
+  if (!request || sscanf(request, "told=%u:%u:%llu:%llu;", &pid, &fd,
+                         &pipe->device, &pipe->inode) != 4)
+    return false;
+  snprintf(pipe->path, sizeof pipe->path, "/proc/%u/fd/%u", pid, fd);
+  return true;
+}
+
+/* Keeps errno. */
+static void told_write(const struct told_pipe *pipe, const char *line,
+                       size_t bytes)
+{
+  /* To read, too: a pipe without a reader raises SIGPIPE. */
+  enum { FLAGS = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
+  struct stat st;
+  int before = errno;
+  if (!stat(pipe->path, &st) && told_is_pipe(pipe, &st)) {
+    int fd = open(pipe->path, FLAGS);
+    if (fd >= 0 && !fstat(fd, &st) && told_is_pipe(pipe, &st) &&
+        write(fd, line, bytes) < 0)
+      errno = before; /* the record will know less */
+    if (fd >= 0)
+      close(fd);
+  }
+  errno = before;
 }
 
 /* The entry, with the note (profilers/join/entry.c), belongs to each program that
@@ -34,33 +71,16 @@ __asm__(".pushsection .text\n"
 
 void ljp_told(char what, const char *text)
 {
-  /* To read, too: a pipe without a reader raises SIGPIPE. */
-  enum { FLAGS = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
-  enum { ONCE = sizeof LJP_PRELOAD_ONCE - 1 };
-  const char *request = secure_getenv("LJPROF_RECORD");
-  unsigned pid, fd;
-  unsigned long long device, inode;
-  char path[64], line[600];
-  struct stat st;
+  struct told_pipe pipe;
+  char line[600];
   int before = errno;
-  if (request && strncmp(request, LJP_PRELOAD_ONCE, ONCE) == 0)
-    request += ONCE;
-  if (!request ||
-      sscanf(request, "told=%u:%u:%llu:%llu;", &pid, &fd, &device, &inode) != 4)
-    return;
-  snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, fd);
-  int n = snprintf(line, sizeof line - 1, "%c%ld%s%s", what, (long)getpid(),
-                   text ? " " : "", text ? text : "");
-  size_t bytes =
-      n < (int)sizeof line - 1 ? (size_t)(n < 0 ? 0 : n) : sizeof line - 2;
-  line[bytes++] = '\n';
-  if (!stat(path, &st) && told_is_pipe(&st, device, inode)) {
-    int pipe = open(path, FLAGS);
-    if (pipe >= 0 && !fstat(pipe, &st) && told_is_pipe(&st, device, inode) &&
-        write(pipe, line, bytes) < 0)
-      errno = before; /* the record will know less */
-    if (pipe >= 0)
-      close(pipe);
+  if (told_request(&pipe)) {
+    int n = snprintf(line, sizeof line - 1, "%c%ld%s%s", what, (long)getpid(),
+                     text ? " " : "", text ? text : "");
+    size_t bytes =
+        n < (int)sizeof line - 1 ? (size_t)(n < 0 ? 0 : n) : sizeof line - 2;
+    line[bytes++] = '\n';
+    told_write(&pipe, line, bytes);
   }
   errno = before;
 }
@@ -82,29 +102,24 @@ void ljp_told_refused(const char *text)
     return; /* nothing else can be done */
 }
 
-/* If `ljprof record` has put our library into LD_PRELOAD for this program only,
-** removes it again: a process that the program starts may have another Lua,
-** with functions of the same names. No other thread exists yet. */
-static void told_leave_preload(void)
+/* -- Begin and end of the program
+** ----------------------------------------------- */
+
+static void told_begin(char **argv)
 {
-  const char *request = secure_getenv("LJPROF_RECORD");
-  char *list = secure_getenv("LD_PRELOAD");
-  if (!request || !list ||
-      strncmp(request, LJP_PRELOAD_ONCE, sizeof LJP_PRELOAD_ONCE - 1) != 0)
-    return;
-  size_t len = strcspn(list, ": ");
-  static const char name[] = "/" LJP_LIBRARY_NAME;
-  if (len < sizeof name - 1 ||
-      memcmp(list + len - (sizeof name - 1), name, sizeof name - 1) != 0)
-    return;
-  if (list[len])
-    memmove(list, list + len + 1, strlen(list + len + 1) + 1);
-  else
-    unsetenv("LD_PRELOAD");
+  if (ljp_preloaded_begin(argv))
+    ljp_told('L', NULL);
 }
 
+#ifdef __GLIBC__ /* It passes main()'s arguments. */
+__attribute__((constructor)) static void told_loaded(int argc, char **argv)
+{
+  (void)argc;
+  told_begin(argv);
+}
+#else
 __attribute__((constructor)) static void told_loaded(void)
 {
-  told_leave_preload();
-  ljp_told('L', NULL);
+  told_begin(NULL);
 }
+#endif

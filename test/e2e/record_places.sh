@@ -36,6 +36,11 @@ recorded "a needed path" "unset unset" ./absolute
 recorded "another name" "unset unset" ./named
 recorded "a script's interpreter" "unset unset" ./script
 PATH=$SCRATCH:$PATH recorded "found in PATH" "unset unset" rpath
+printf '#!/usr/bin/env rpath\n' > behind
+printf '#!/usr/bin/env -S -u NONE A=1 ./rpath\n' > words
+chmod +x behind words
+PATH=$SCRATCH:$PATH recorded "found by env" "unset unset" ./behind
+recorded "env with options" "unset unset" ./words
 
 # The program's own list comes back.
 echo 'int other_preload;' > other.c

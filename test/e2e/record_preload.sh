@@ -5,6 +5,7 @@
 # in, or another LuaJIT is used all the same, that is said.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/places_lib.sh"
+ours=$(realpath "$BUILD_DIR/lib")/libluajit-5.1.so.2
 
 # Another Lua, with functions of the same names, in the folder of LuaJIT.
 cat > lua54.c << 'END'
@@ -39,3 +40,68 @@ for host in host54 export54; do
   same "$host: it is said" 1 \
     "$(grep -c "not preloaded, since .*$lua has another Lua: .* --preload" err)"
 done
+
+# again HOW [COMMAND...]: works, or executes itself for that, in this process or
+# in a child; or executes the command.
+cat > again.c << 'END'
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int run(void);
+int main(int argc, char **argv)
+{
+  int status = 0;
+  if (argc < 2)
+    return run();
+  if (strcmp(argv[1], "execute") == 0)
+    execl("/proc/self/exe", argv[0], (char *)0);
+  else if (fork() == 0 && strcmp(argv[1], "launch") == 0)
+    execl(argv[0], argv[0], (char *)0);
+  else if (wait(&status) < 0)
+    execvp(argv[2], argv + 2);
+  return WEXITSTATUS(status);
+}
+END
+link again again.c run.c -Wl,"$old",-rpath,"$own" "$own/libluajit-5.1.so.2"
+for how in execute launch; do
+  refuses "$how: without --children" any "other programs that it executes)" \
+    "$ljprof" record --force -o p.ljp ./again $how
+  same "$how: it ran as usual" "foreign unset unset" "$(cat out)"
+  rm -f p.ljp*
+  "$ljprof" record --children -o p.ljp ./again $how 2> err ||
+    fail "$how: $(cat err)"
+  same "$how: with --children" "ours $ours unset" "$(cat out)"
+  "$ljprof" report p.ljp* > report.txt || fail "$how: no report"
+  grep -q ' work ' report.txt || fail "$how: $(cat report.txt)"
+done
+
+# What else it executes is as if nobody had preloaded anything.
+cat > name.sh << 'END'
+#!/bin/sh
+cat /proc/$$/comm
+tr '\0' ' ' < /proc/$$/cmdline
+echo "$0 $* ${LD_PRELOAD-unset}"
+grep -c libluajit /proc/$$/maps
+exit 0
+END
+cat > behind.sh << 'END'
+#!./name.sh an option
+END
+chmod +x name.sh behind.sh
+for words in ./host54 "./name.sh a b" "./behind.sh c" "env ./name.sh" \
+  "sh -c ./host54"; do
+  # shellcheck disable=SC2086 # words
+  ./again run $words > wanted || fail "$words: $?"
+  # shellcheck disable=SC2086
+  "$ljprof" record --children --force -o p.ljp ./again run $words \
+    > out 2> err && fail "recorded"
+  same "a child: $words" "$(cat wanted)" "$(cat out)"
+done
+echo 'int other_preload;' > other.c
+link other.so -shared -fPIC other.c
+export LD_PRELOAD="$SCRATCH/other.so"
+"$ljprof" record --children --force -o p.ljp ./again run ./name.sh > out \
+  2> err && fail "recorded"
+same "the rest of the list stays" 1 "$(grep -c "name.sh  $LD_PRELOAD" out)"
+unset LD_PRELOAD

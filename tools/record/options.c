@@ -262,7 +262,10 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
   size_t at = 0;
   /* These two come first: see profilers/session/told.c. */
   if (plan->preload_once && !plan->preload)
-    PUT(LJP_PRELOAD_ONCE);
+    PUT(LJP_PRELOAD_BEGIN "%s" LJP_PRELOAD_FILE,
+        plan->children ? LJP_PRELOAD_SELF : LJP_PRELOAD_ONCE,
+        (unsigned long long)plan->file.st_dev,
+        (unsigned long long)plan->file.st_ino);
   if (plan->told[1] >= 0)
     PUT("told=%d:%d:%llu:%llu;", (int)plan->told_pid, plan->told[1],
         (unsigned long long)plan->told_pipe.st_dev,

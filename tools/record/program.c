@@ -50,10 +50,13 @@ static bool program_interpreter(char *line, char out[PATH_MAX])
   const char *base = strrchr(word, '/');
   snprintf(out, PATH_MAX, "%s", word);
   /* "env" looks for the program that it is given. */
-  if (base && strcmp(base, "/env") == 0)
-    while (program_word(&line, &word))
-      if (*word != '-' && !strchr(word, '='))
-        return program_find(word, out);
+  if (!base || strcmp(base, "/env") != 0)
+    return true;
+  while (program_word(&line, &word))
+    if (strcmp(word, "-u") == 0 || strcmp(word, "-C") == 0)
+      program_word(&line, &word); /* it takes a word */
+    else if (*word != '-' && !strchr(word, '='))
+      return program_find(word, out);
   return true;
 }
 
@@ -163,6 +166,8 @@ int ljp_record_find_program(struct ljp_record_plan *plan)
     return -1; /* exec says why */
   ljp_image_read(&image, fd);
   bool secure = program_is_secure(fd);
+  if (fstat(fd, &plan->file))
+    plan->file = (struct stat){0};
   close(fd);
   fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   ljp_image_read(&self, fd);

@@ -25,6 +25,7 @@ struct ljp_record_plan {
   bool force, children, embed, jitdump;
   bool preload;      /* into the program and all that it starts */
   bool preload_once; /* into the program only */
+  struct stat file;  /* the program's; st_ino 0: not known */
   char **program;
   char folder[PATH_MAX]; /* Of our library, LJP_LIBRARY_NAME. */
   char luajit[PATH_MAX]; /* Our command luajit, beside this one. */

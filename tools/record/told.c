@@ -55,6 +55,14 @@ void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
                              const struct ljp_told *told)
 {
   const char *program = plan->program[0];
+  bool once = plan->preload_once && !plan->preload;
+  const char *more =
+      plan->children
+          ? (once ? " (--preload also records other programs that it executes)"
+                  : "")
+      : once ? " (--children also records processes that it starts, --preload "
+               "also other programs that it executes)"
+             : " (--children also records processes that it starts)";
   if (plan->pid)
     ljp_command_error("record",
                       "%s is not there any more: it was moved or removed while "
@@ -65,11 +73,9 @@ void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
   else if (told->own)
     ljp_command_error("record",
                       "nothing was recorded: %s loaded our "
-                      "libluajit-5.1.so.2, but opened the libraries of no VM%s",
-                      program,
-                      plan->children ? ""
-                                     : " (--children also records processes "
-                                       "that it starts)");
+                      "libluajit-5.1.so.2, but opened the libraries of no "
+                      "VM%s",
+                      program, more);
   else if (told->others)
     ljp_command_error("record",
                       "nothing was recorded: not %s, but %u process%s that it "
@@ -80,7 +86,9 @@ void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
     ljp_command_error("record",
                       "nothing was recorded: %s did not load our "
                       "libluajit-5.1.so.2 (is LuaJIT linked into it "
-                      "statically? if it has a LuaJIT in a place of its own, "
-                      "use --preload)",
-                      program);
+                      "statically?%s)",
+                      program,
+                      plan->preload ? ""
+                                    : " if it has a LuaJIT in a place of its "
+                                      "own, use --preload");
 }
