@@ -1,7 +1,8 @@
 /*
 ** Tells `ljprof record` what became of its request; see told.h. A line is
-** "L1234" (process 1234 has loaded the library) or "R1234 TEXT" (the session of
-** process 1234 was refused, for the reason TEXT).
+** "L1234" (process 1234 has loaded the library), "R1234 TEXT" (the session of
+** process 1234 was refused, for the reason TEXT) or "A1234 PATH" (process 1234
+** ends, and has loaded another LuaJIT from PATH).
 */
 #include "profilers/session/told.h"
 
@@ -16,6 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "profilers/session/another.h"
 #include "profilers/session/preloaded.h"
 
 /* The pipe of the record. */
@@ -104,6 +106,14 @@ void ljp_told_refused(const char *text)
 
 /* -- Begin and end of the program
 ** ----------------------------------------------- */
+
+__attribute__((destructor)) static void told_ended(void)
+{
+  struct told_pipe pipe;
+  char path[512];
+  if (told_request(&pipe) && ljp_another_luajit(path, sizeof path))
+    ljp_told('A', path);
+}
 
 static void told_begin(char **argv)
 {

@@ -105,3 +105,20 @@ export LD_PRELOAD="$SCRATCH/other.so"
   2> err && fail "recorded"
 same "the rest of the list stays" 1 "$(grep -c "name.sh  $LD_PRELOAD" out)"
 unset LD_PRELOAD
+
+# A LuaJIT that is opened by its path.
+cat > path.c << 'END'
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+  void *lib = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL);
+  void *(*state)(void) = lib ? (void *(*)(void))dlsym(lib, "luaL_newstate") : 0;
+  return !state || !state();
+}
+END
+link path path.c -ldl
+refuses "a LuaJIT that is opened by its path" any \
+  "but runs the LuaJIT of $own/libluajit-5.1.so.2 (put a link" \
+  "$ljprof" record --preload --force -o p.ljp ./path "$own/libluajit-5.1.so.2"
+refuses "no other LuaJIT" any "opened the libraries of no VM" \
+  "$ljprof" record --preload --force -o p.ljp ./path /none

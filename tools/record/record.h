@@ -56,6 +56,7 @@ struct ljp_told {
   unsigned others; /* processes that it started and that have done so, too */
   unsigned refusals;
   char refused[LJP_TOLD_REFUSALS][600];
+  char another[600]; /* the path of a LuaJIT beside ours; "": none */
 };
 
 enum { LJP_EXIT_CANNOT_RUN = 126, LJP_EXIT_NO_PROGRAM = 127 };

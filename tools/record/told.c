@@ -32,6 +32,8 @@ void ljp_record_hear(struct ljp_record_plan *plan, struct ljp_told *told)
       told->own = true;
     else
       told->others += line[0] == 'L';
+    if (line[0] == 'A' && *rest && !*told->another)
+      snprintf(told->another, sizeof told->another, "%s", rest + 1);
     if (line[0] != 'R' || told->refusals++ >= LJP_TOLD_REFUSALS)
       continue;
     snprintf(told->refused[told->refusals - 1], sizeof told->refused[0], "%s",
@@ -70,6 +72,12 @@ void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
                       ljp_record_shown(plan->path));
   else if (told->refusals)
     ljp_command_error("record", "nothing was recorded: %s", told->refused[0]);
+  else if (*told->another)
+    ljp_command_error("record",
+                      "nothing was recorded: %s loaded our "
+                      "libluajit-5.1.so.2, but runs the LuaJIT of %s (put a "
+                      "link to our library in that place)",
+                      program, told->another);
   else if (told->own)
     ljp_command_error("record",
                       "nothing was recorded: %s loaded our "
