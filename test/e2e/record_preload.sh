@@ -122,3 +122,18 @@ refuses "a LuaJIT that is opened by its path" any \
   "$ljprof" record --preload --force -o p.ljp ./path "$own/libluajit-5.1.so.2"
 refuses "no other LuaJIT" any "opened the libraries of no VM" \
   "$ljprof" record --preload --force -o p.ljp ./path /none
+
+# Another language, by how LuaJIT was built. A word of what the two ways differ in
+# is enough.
+link plain main.c run.c -Wl,"$old",-rpath,"$own" "$own/libluajit-5.1.so.2"
+"$ljprof" record --force -o p.ljp ./plain 2> err || fail "$(cat err)"
+same "the same way: nothing is said" 0 "$(grep -c LUA52COMPAT err || :)"
+printf '\006rawlen' >> "$own/libluajit-5.1.so.2"
+"$ljprof" record --force -o p.ljp ./plain 2> err || fail "$(cat err)"
+same "another way: it is said" 1 \
+  "$(grep -c "note: $own/libluajit-5.1.so.2 .* LUAJIT_ENABLE_LUA52COMPAT" err)"
+link system main.c run.c -L"$own" -l:libluajit-5.1.so.2
+LD_LIBRARY_PATH=$own "$ljprof" record --force -o p.ljp ./system 2> err ||
+  fail "$(cat err)"
+same "another way, found elsewhere: it is said" 1 \
+  "$(grep -c "note: $own/libluajit-5.1.so.2 .* LUAJIT_ENABLE_LUA52COMPAT" err)"

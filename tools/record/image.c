@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/preload.h"
@@ -22,6 +23,7 @@ enum {
   MAX_NOTES = 64 << 10,   /* bytes of a segment of notes */
   MAX_NAMES = 32 << 20,   /* bytes of a table of names */
   MAX_SYMBOLS = 64 << 20, /* bytes of a table of symbols */
+  MAX_FILE = 64 << 20,    /* bytes of a file that is read as a whole */
   MAX_SECTIONS = 4096
 };
 
@@ -166,6 +168,21 @@ void ljp_image_read(struct ljp_image *image, int fd)
 static int image_open(const char *path)
 {
   return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+bool ljp_image_has_text(const char *path, const char *text)
+{
+  struct stat st;
+  int fd = image_open(path);
+  if (fd < 0)
+    return false;
+  char *bytes = fstat(fd, &st) || !S_ISREG(st.st_mode)
+                    ? NULL
+                    : image_bytes(fd, 0, (uint64_t)st.st_size, MAX_FILE);
+  bool found = bytes && memmem(bytes, (size_t)st.st_size, text, strlen(text));
+  free(bytes);
+  close(fd);
+  return found;
 }
 
 bool ljp_image_has_lua(const char *path)

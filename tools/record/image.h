@@ -19,6 +19,9 @@ struct ljp_image {
 
 void ljp_image_read(struct ljp_image *image, int fd);
 
+/* Is the text somewhere in the file? */
+bool ljp_image_has_text(const char *path, const char *text);
+
 /* Does the file export the functions of a Lua that is no LuaJIT? */
 bool ljp_image_has_lua(const char *path);
 

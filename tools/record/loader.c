@@ -52,6 +52,7 @@ bool ljp_record_set_loader(const struct ljp_record_plan *plan)
 enum loader_question {
   LOADER_LUAJIT, /* a LuaJIT that is not ours */
   LOADER_NAMED,  /* the same, for our library's bare name */
+  LOADER_USUAL,  /* the same, without our folder in the search path */
   LOADER_LUA     /* a library with another Lua */
 };
 
@@ -69,7 +70,7 @@ static void loader_list(const struct ljp_record_plan *plan, const char *program,
   alarm(MAX_SECONDS);
   if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
       dup2(null, STDERR_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
-      ljp_record_set_loader(plan) &&
+      (question == LOADER_USUAL || ljp_record_set_loader(plan)) &&
       (question != LOADER_NAMED ||
        loader_put_first("LD_PRELOAD", LJP_LIBRARY_NAME)) &&
       !setenv("LD_TRACE_LOADED_OBJECTS", "1", 1))
@@ -131,26 +132,54 @@ static bool loader_ask(enum loader_question question,
   return *found;
 }
 
-bool ljp_record_ask_loader(const struct ljp_record_plan *plan, const char *path)
+/* Some functions of Lua 5.2 are there only if LuaJIT was built with them. usual:
+** the LuaJIT that the program uses otherwise. */
+static void loader_compare(const char *usual, const char *ours)
 {
-  char library[PATH_MAX + sizeof LJP_LIBRARY_NAME], found[PATH_MAX];
-  struct stat ours;
-  snprintf(library, sizeof library, "%s/" LJP_LIBRARY_NAME, plan->folder);
-  if (stat(library, &ours))
-    return false;
-  if (loader_ask(LOADER_LUAJIT, plan, path, &ours, found))
+  /* The name of such a function, behind its length, in the table from which
+  ** LuaJIT makes its libraries. */
+  static const char function[] = "\006rawlen";
+  bool with = ljp_image_has_text(usual, function);
+  if (with != ljp_image_has_text(ours, function))
+    ljp_command_note("record",
+                     "%s was built %s LUAJIT_ENABLE_LUA52COMPAT, and our "
+                     "library was not built so: Lua differs a little, see "
+                     "doc/guide/programs.md",
+                     usual, with ? "with" : "without");
+}
+
+static bool loader_wants_preload(const struct ljp_record_plan *plan,
+                                 const char *path, const struct stat *ours,
+                                 char luajit[PATH_MAX])
+{
+  char lua[PATH_MAX];
+  if (loader_ask(LOADER_LUAJIT, plan, path, ours, luajit))
     return true;
-  if (!loader_ask(LOADER_NAMED, plan, path, &ours, found))
+  if (!loader_ask(LOADER_NAMED, plan, path, ours, luajit))
     return false;
   /* The program may never load that LuaJIT, but ours would in any case take the
   ** place of the functions of another Lua. */
   bool itself = ljp_image_has_lua(path);
-  if (!itself && !loader_ask(LOADER_LUA, plan, path, &ours, found))
+  if (!itself && !loader_ask(LOADER_LUA, plan, path, ours, lua))
     return true;
   ljp_command_note("record",
                    "our library is not preloaded, since %s has another Lua: if "
                    "the program opens a module that needs LuaJIT, use "
                    "--preload",
-                   itself ? path : found);
+                   itself ? path : lua);
+  *luajit = '\0';
   return false;
+}
+
+bool ljp_record_ask_loader(const struct ljp_record_plan *plan, const char *path)
+{
+  char library[PATH_MAX + sizeof LJP_LIBRARY_NAME], luajit[PATH_MAX];
+  struct stat ours;
+  snprintf(library, sizeof library, "%s/" LJP_LIBRARY_NAME, plan->folder);
+  if (stat(library, &ours))
+    return false;
+  bool preload = loader_wants_preload(plan, path, &ours, luajit);
+  if (*luajit || loader_ask(LOADER_USUAL, plan, path, &ours, luajit))
+    loader_compare(luajit, library);
+  return preload;
 }
