@@ -1,13 +1,16 @@
 /*
 ** Tells `ljprof record` what became of its request; see told.h. A line is
 ** "L1234" (process 1234 has loaded the library), "R1234 TEXT" (the session of
-** process 1234 was refused, for the reason TEXT) or "A1234 PATH" (process 1234
-** ends, and has loaded another LuaJIT from PATH).
+** process 1234 was refused, for the reason TEXT), "A1234 PATH" (process 1234 ends,
+** and has loaded another LuaJIT from PATH) or "F1234" (fork() made process 1234,
+** which is not to be recorded).
 */
 #include "profilers/session/told.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,19 +37,19 @@ static bool told_is_pipe(const struct told_pipe *pipe, const struct stat *st)
          st->st_ino == pipe->inode;
 }
 
-/* False: there is no record. */
-static bool told_request(struct told_pipe *pipe)
+/* The request, behind what it says of LD_PRELOAD. NULL: there is no record. */
+static const char *told_request(struct told_pipe *pipe)
 {
   unsigned pid, fd;
   const char *request = ljp_preloaded_request(secure_getenv("LJPROF_RECORD"));
   if (!request || sscanf(request, "told=%u:%u:%llu:%llu;", &pid, &fd,
                          &pipe->device, &pipe->inode) != 4)
-    return false;
+    return NULL;
   snprintf(pipe->path, sizeof pipe->path, "/proc/%u/fd/%u", pid, fd);
-  return true;
+  return request;
 }
 
-/* Keeps errno. */
+/* Little stack, and only what a child of fork() may call. Keeps errno. */
 static void told_write(const struct told_pipe *pipe, const char *line,
                        size_t bytes)
 {
@@ -104,6 +107,34 @@ void ljp_told_refused(const char *text)
     return; /* nothing else can be done */
 }
 
+/* -- Children of fork() that are not to be recorded
+** ----------------------------- */
+
+/* Set before the program begins. */
+static struct told_pipe told_forks_pipe;
+static _Atomic unsigned told_forks;
+
+static void told_fork_parent(void)
+{
+  atomic_fetch_add(&told_forks, 1);
+}
+
+/* The first ones are told, for one of them may be a daemon, which runs on when
+** the program has ended. The child may run on a small stack, and may call little:
+** the constructor has called everything before, so nothing is left to bind. */
+static void told_fork_child(void)
+{
+  enum { MAX_FORKS = 64 };
+  char line[24], *end = line + sizeof line, *at = end;
+  if (atomic_load(&told_forks) >= MAX_FORKS)
+    return;
+  *--at = '\n';
+  for (unsigned pid = (unsigned)getpid(); pid; pid /= 10)
+    *--at = (char)('0' + pid % 10);
+  *--at = 'F';
+  told_write(&told_forks_pipe, at, (size_t)(end - at));
+}
+
 /* -- Begin and end of the program
 ** ----------------------------------------------- */
 
@@ -117,8 +148,12 @@ __attribute__((destructor)) static void told_ended(void)
 
 static void told_begin(char **argv)
 {
-  if (ljp_preloaded_begin(argv))
-    ljp_told('L', NULL);
+  if (!ljp_preloaded_begin(argv))
+    return;
+  ljp_told('L', NULL);
+  const char *request = told_request(&told_forks_pipe);
+  if (request && !strstr(request, ";children=true;"))
+    pthread_atfork(NULL, told_fork_parent, told_fork_child);
 }
 
 #ifdef __GLIBC__ /* It passes main()'s arguments. */

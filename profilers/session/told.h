@@ -1,6 +1,6 @@
 /*
 ** Told: what this process tells the `ljprof record` that started the program:
-** that the library was loaded, why a session was refused, and another LuaJIT. `ljprof record`
+** that the library was loaded, why a session was refused, another LuaJIT, and children. `ljprof record`
 ** keeps a pipe open for this. The process finds the pipe by the process number
 ** and descriptor of `ljprof record`; the program inherits no descriptor.
 ** Ordinary code, any thread.

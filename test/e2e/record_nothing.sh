@@ -36,6 +36,32 @@ LJPROF_RECORD=$(cat request) "$luajit" -e 'os.exit(0)' || fail "a stale request"
 [ ! -s stranger ] || fail "another's file was written: $(cat stranger)"
 ok "a descriptor that is not the record's pipe is left alone"
 
+# A daemon runs on when the program has ended.
+cat > daemon.lua << 'END'
+local ffi = require("ffi")
+ffi.cdef("int fork(void); unsigned sleep(unsigned); int waitpid(int, int *, int);")
+local short = ffi.C.fork()
+if short == 0 then os.exit(0) end
+ffi.C.waitpid(short, nil, 0)
+local child = ffi.C.fork()
+if child == 0 then
+  ffi.C.sleep(20)
+  os.exit(0)
+end
+print(child)
+local stop = os.clock() + 0.05
+repeat until os.clock() > stop
+END
+"$ljprof" record -o daemon.ljp "$luajit" daemon.lua > child.txt 2> err.txt ||
+  fail "$(cat err.txt)"
+same "a process that runs on is told" 1 "$(grep -c \
+  "has ended, but 1 process that it forked runs on .* $(cat child.txt) (" err.txt)"
+kill "$(cat child.txt)"
+"$ljprof" record --children -o daemon.ljp --force "$luajit" daemon.lua \
+  > child.txt 2> err.txt || fail "$(cat err.txt)"
+kill "$(cat child.txt)"
+same "a process that is recorded is not" 0 "$(grep -c 'runs on' err.txt)"
+
 # Samples of a thread that runs no Lua belong to no VM.
 cat > spin.c << 'END'
 #include <pthread.h>

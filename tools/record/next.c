@@ -104,6 +104,32 @@ static void next_tell_report(const struct ljp_record_plan *plan)
     ljp_command_next("record", "ljprof report %s", name);
 }
 
+/* A process that the program forked, such as a daemon, may be running on. If its
+** number belongs to another process by now, it has another file. */
+static void next_tell_forked(const struct ljp_record_plan *plan,
+                             const struct ljp_told *told)
+{
+  unsigned count = 0;
+  pid_t first = 0;
+  for (unsigned i = 0; plan->file.st_ino && i < told->forks; i++) {
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%ld/exe", (long)told->forked[i]);
+    if (stat(path, &st) || st.st_dev != plan->file.st_dev ||
+        st.st_ino != plan->file.st_ino)
+      continue;
+    if (!count++)
+      first = told->forked[i];
+  }
+  if (count)
+    ljp_command_note("record",
+                     "%s has ended, but %u process%s that it forked run%s on "
+                     "without being recorded, such as %ld (--children records "
+                     "them)",
+                     plan->program[0], count, count == 1 ? "" : "es",
+                     count == 1 ? "s" : "", (long)first);
+}
+
 void ljp_record_next(const struct ljp_record_plan *plan,
                      const struct ljp_told *told)
 {
@@ -113,5 +139,6 @@ void ljp_record_next(const struct ljp_record_plan *plan,
                      "%u process%s that %s started loaded our "
                      "libluajit-5.1.so.2, too (--children records them)",
                      n, n == 1 ? "" : "es", plan->program[0]);
+  next_tell_forked(plan, told);
   next_tell_report(plan);
 }

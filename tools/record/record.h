@@ -50,13 +50,15 @@ struct ljp_record_plan {
 };
 
 /* What the program's processes have told. */
-enum { LJP_TOLD_REFUSALS = 8 };
+enum { LJP_TOLD_REFUSALS = 8, LJP_TOLD_FORKS = 64 };
 struct ljp_told {
   bool own;        /* the program has loaded the library */
   unsigned others; /* processes that it started and that have done so, too */
   unsigned refusals;
   char refused[LJP_TOLD_REFUSALS][600];
   char another[600]; /* the path of a LuaJIT beside ours; "": none */
+  unsigned forks;    /* children of fork() that were not to be recorded */
+  pid_t forked[LJP_TOLD_FORKS];
 };
 
 enum { LJP_EXIT_CANNOT_RUN = 126, LJP_EXIT_NO_PROGRAM = 127 };

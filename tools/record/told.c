@@ -32,6 +32,8 @@ void ljp_record_hear(struct ljp_record_plan *plan, struct ljp_told *told)
       told->own = true;
     else
       told->others += line[0] == 'L';
+    if (line[0] == 'F' && told->forks < LJP_TOLD_FORKS)
+      told->forked[told->forks++] = (pid_t)pid;
     if (line[0] == 'A' && *rest && !*told->another)
       snprintf(told->another, sizeof told->another, "%s", rest + 1);
     if (line[0] != 'R' || told->refusals++ >= LJP_TOLD_REFUSALS)
