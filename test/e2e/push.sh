@@ -78,6 +78,11 @@ plan srv taken-close ok
 refuses "--in-doubt skip sends nothing twice" 1 "is not sent again" \
   push --to pyroscope --in-doubt skip "$url" x.ljp
 same "... and says nothing was sent" "1 1" "$(requests srv) $(taken srv)"
+plan srv ok taken-close ok
+refuses "... nor does it on a connection that was used before" 1 \
+  "is not sent again" push --to pyroscope --in-doubt skip "$url" x.ljp y.ljp
+same "... which libcurl would send again by itself" "2 2" \
+  "$(requests srv) $(taken srv)"
 plan srv hang ok
 push --to pyroscope --timeout 1 "$url" x.ljp 2> said || fail "$(cat said)"
 same "a server that never answers is left" 2 "$(requests srv)"

@@ -1,6 +1,7 @@
 /*
-** Requests by libcurl. HTTP/1.1 connections are kept from one request to the
-** next.
+** Requests by libcurl. Each request has a connection of its own: when a kept one
+** breaks, libcurl sends the request again by itself, and the server may take it
+** twice.
 */
 #include "tools/push/http.h"
 
@@ -223,10 +224,7 @@ static bool http_set(struct ljp_http *http, struct curl_slist *headers,
          SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_NOSIGNAL, 1L) &&
          SET(CURLOPT_SSL_VERIFYPEER, 1L) && SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
          (!http->ca_file || SET(CURLOPT_CAINFO, http->ca_file)) &&
-         /* libcurl 7.88 fails in the second request of an HTTP/2 connection
-         ** that began without an upgrade. */
-         SET(CURLOPT_FORBID_REUSE,
-             http->engine == LJP_ENGINE_PARCA ? 1L : 0L) &&
+         SET(CURLOPT_FRESH_CONNECT, 1L) && SET(CURLOPT_FORBID_REUSE, 1L) &&
          SET(CURLOPT_HTTP_VERSION, version) && SET(CURLOPT_POST, 1L) &&
          SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len) &&
          SET(CURLOPT_POSTFIELDS, (const char *)body) &&
