@@ -78,6 +78,17 @@ reach srv 5
 stop
 same "after a start only new ones go" 5 "$(requests srv)"
 
+# A spool for one request is enough while the server takes them.
+mkdir many
+cp r?.ljp many
+size=$((256 + $(wc -c srv/*.body | grep -v total | sort -n | awk 'END { print int($1 * 5 / 4) }')))
+plan srv
+follow "$url" --follow many --budget $size
+reach srv 5
+stop
+same "... and nothing is dropped" 0 "$(grep -c dropped said)"
+rm -rf many
+
 # The server goes and comes back while segments come and are pruned.
 stop_engine
 follow "$url" --follow st --in-doubt skip

@@ -136,6 +136,10 @@ plan srv
 push --spool sp --budget $size "$url" 5.ljp 2> said || fail "$(cat said)"
 same "... and keeps the newest" "w4 w5 " "$(stored)"
 plan srv
+push --spool sp3 --budget $size --worker w "$url" ?.ljp 2> said || fail "$(cat said)"
+same "a server that takes all gets all, however small the spool is" 5 \
+  "$(taken srv)"
+plan srv
 push --spool sp --budget $size "$url" 1.ljp 2> said
 same "what was dropped stays so" 0 "$(requests srv)"
 refuses "a request that never fits" 1 "is larger than the budget" \

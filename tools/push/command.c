@@ -10,16 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "tools/push/options.h"
-
-static uint64_t push_now_ms(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 bool ljp_push_take(struct ljp_push *push, const char *file, const char *shown,
                    struct ljp_request *r)
@@ -71,7 +63,7 @@ static void push_direct(struct ljp_push *push, struct ljp_request *r,
 {
   uint64_t wait;
   while (!push->wrong && (wait = ljp_push_send(push, r)) != 0) {
-    if (push_now_ms() + wait > until || !ljp_push_sleep(wait)) {
+    if (ljp_push_now_ms() + wait > until || !ljp_push_sleep(wait)) {
       push->unsent++;
       ljp_command_error("push", "%s: not sent", r->source);
       break;
@@ -81,15 +73,19 @@ static void push_direct(struct ljp_push *push, struct ljp_request *r,
 
 static void push_spooled(struct ljp_push *push, uint64_t until)
 {
-  uint64_t wait;
-  while (!push->wrong && !push->error && (wait = ljp_push_drain(push)) != 0)
-    if (push_now_ms() + wait > until || !ljp_push_sleep(wait))
+  while (!push->wrong && !push->error) {
+    ljp_push_send_due(push);
+    if (!push->next_send_ms || push->next_send_ms > until ||
+        !ljp_push_sleep(push->next_send_ms - ljp_push_now_ms()))
       break;
+  }
 }
 
 static void push_file(struct ljp_push *push, const char *file, uint64_t until)
 {
   struct ljp_request r = {0};
+  /* So that nothing is dropped while the server takes what waits. */
+  ljp_push_send_due(push);
   int error = ljp_push_identify(file, r.id);
   push->files++;
   if (error) {
@@ -135,7 +131,7 @@ static void push_tell(const struct ljp_push *push)
 static int push_run(struct ljp_push *push, const struct ljp_push_command *c)
 {
   int code = LJP_EXIT_OK;
-  uint64_t until = push_now_ms() + push->options.give_up_ms;
+  uint64_t until = ljp_push_now_ms() + push->options.give_up_ms;
   ljp_push_catch_signals();
   if (c->follow)
     code = ljp_push_follow(push, c->follow, c->look_ms);
@@ -194,7 +190,7 @@ int ljp_command_push(int argc, char **argv)
   const char *why;
   int code = ljp_push_options(argc, argv, &push, &c);
   if (code < 0 && getrandom(&push.seed, sizeof push.seed, 0) < 0)
-    push.seed = push_now_ms();
+    push.seed = ljp_push_now_ms();
   push.seed |= 1;
   if (code < 0 && !ljp_http_open(&push.http, &why)) {
     ljp_command_error("push", "'%s': %s", c.url, why);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/push/push.h"
@@ -86,15 +85,19 @@ static int follow_look(struct follow *f)
   int error = ljp_store_look(&f->store);
   if (error)
     return error;
+  struct ljp_push *push = f->push;
   const size_t count = f->store.count;
   struct follow_key *done = calloc(count + 1, sizeof *done);
   size_t n = 0;
   if (!done)
     return ENOMEM;
-  for (size_t i = 0; i < count && !f->push->error && !ljp_push_stopped(); i++) {
+  for (size_t i = 0;
+       i < count && !push->error && !push->wrong && !ljp_push_stopped(); i++) {
     const struct ljp_segment *segment = &f->store.segments[i];
     const struct follow_key key = follow_key(segment);
     bool seen = follow_is_done(f, &key);
+    /* So that nothing is dropped while the server takes what waits. */
+    ljp_push_send_due(push);
     if (!seen && !segment->open && segment->merged) {
       ljp_command_note("push",
                        "%s: is made of other segments, which are pushed "
@@ -112,20 +115,13 @@ static int follow_look(struct follow *f)
   return 0;
 }
 
-static uint64_t follow_now_ms(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static void follow_run(struct follow *f, uint64_t look_ms)
 {
   struct ljp_push *push = f->push;
-  uint64_t next_look = 0, next_send = 0;
+  uint64_t next_look = 0;
   bool told = false;
   while (!ljp_push_stopped() && !push->wrong && !push->error) {
-    uint64_t now = follow_now_ms();
+    uint64_t now = ljp_push_now_ms();
     if (now >= next_look) {
       int error = follow_look(f);
       if (error && !told)
@@ -135,12 +131,11 @@ static void follow_run(struct follow *f, uint64_t look_ms)
       ljp_push_tell_drops(push);
       next_look = now + look_ms;
     }
-    if (now >= next_send) {
-      uint64_t wait = ljp_push_drain(push);
-      next_send = wait ? follow_now_ms() + wait : 0;
-    }
-    now = follow_now_ms();
-    uint64_t until = next_send && next_send < next_look ? next_send : next_look;
+    ljp_push_send_due(push);
+    now = ljp_push_now_ms();
+    uint64_t until = push->next_send_ms && push->next_send_ms < next_look
+                         ? push->next_send_ms
+                         : next_look;
     if (until > now && !push->wrong && !push->error)
       ljp_push_sleep(until - now);
   }

@@ -41,9 +41,10 @@ struct ljp_push {
   const char *found_service; /* As the folder says; NULL: it does not. */
   uint64_t attempts; /* By this process, of the request that is being sent. */
   uint64_t waits;    /* In a row: the next one is longer. */
-  uint64_t seed;     /* Of the jitter. */
-  bool wrong;        /* Nothing can be pushed: the command ends. */
-  int error;         /* An errno of the spool: the command ends. */
+  uint64_t next_send_ms; /* The end of such a wait; 0: none. */
+  uint64_t seed;         /* Of the jitter. */
+  bool wrong;            /* Nothing can be pushed: the command ends. */
+  int error;             /* An errno of the spool: the command ends. */
 };
 
 /* -- encode.c -------------------------------------------------------------- */
@@ -94,9 +95,13 @@ const char *ljp_push_service_key(enum ljp_engine engine);
 ** if this one has an outcome, which is noted, counted and reported. */
 uint64_t ljp_push_send(struct ljp_push *push, const struct ljp_request *r);
 
-/* Sends what waits in the spool until it is empty (0), something else must be
-** done first, or a time to wait has come, which is returned. */
-uint64_t ljp_push_drain(struct ljp_push *push);
+/* Sends what is in the spool until it is empty, something else must be done
+** first, or there is a time to wait, whose end is push->next_send_ms. Before that
+** end it does nothing. */
+void ljp_push_send_due(struct ljp_push *push);
+
+/* CLOCK_MONOTONIC. */
+uint64_t ljp_push_now_ms(void);
 
 /* Waits; false: a signal asks the command to end. */
 bool ljp_push_sleep(uint64_t ms);

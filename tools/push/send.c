@@ -49,6 +49,13 @@ bool ljp_push_sleep(uint64_t ms)
   return !send_stop;
 }
 
+uint64_t ljp_push_now_ms(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 static uint64_t send_random(struct ljp_push *push)
 {
   push->seed ^= push->seed << 13;
@@ -146,14 +153,16 @@ uint64_t ljp_push_send(struct ljp_push *push, const struct ljp_request *r)
   return 0;
 }
 
-uint64_t ljp_push_drain(struct ljp_push *push)
+void ljp_push_send_due(struct ljp_push *push)
 {
   struct ljp_request r;
   uint64_t wait = 0;
+  if (!push->spool || ljp_push_now_ms() < push->next_send_ms)
+    return;
   while (!wait && !push->wrong && !push->error && !send_stop &&
          ljp_spool_first(push->spool, &r, &push->error)) {
     wait = ljp_push_send(push, &r);
     free(r.body);
   }
-  return wait;
+  push->next_send_ms = wait ? ljp_push_now_ms() + wait : 0;
 }
