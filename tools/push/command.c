@@ -171,6 +171,7 @@ static int push_with_spool(struct ljp_push *push,
     ljp_command_error("push", "the spool '%s': %s", dir, why);
   } else if (dir) {
     push->spool = &spool;
+    spool.strict = push->options.skip_doubtful;
     if (spool.journal.damaged)
       ljp_command_note("push",
                        "the journal of '%s' has %" PRIu64

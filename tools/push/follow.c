@@ -48,6 +48,18 @@ static bool follow_is_done(const struct follow *f, const struct follow_key *key)
                              follow_compare) != NULL;
 }
 
+/* A full disk is no end: there may be room later. */
+static void follow_wait_for_room(struct ljp_push *push, bool *told)
+{
+  enum { PAUSE_MS = 10000 };
+  if (!*told)
+    ljp_command_error("push", "the spool '%s': %s; trying again",
+                      push->spool->path, ljp_errno_text(push->error));
+  *told = true;
+  push->error = 0;
+  push->next_send_ms = ljp_push_now_ms() + PAUSE_MS;
+}
+
 /* Puts a segment into the spool. false: it is to be tried again. */
 static bool follow_take(struct follow *f, const struct ljp_segment *segment)
 {
@@ -74,6 +86,7 @@ static bool follow_take(struct follow *f, const struct ljp_segment *segment)
     push->found_service = segment->made.service;
     done = ljp_push_take(push, path, segment->name, &r);
     push->found_service = NULL;
+    done &= !push->error;
   }
   free(path);
   return done;
@@ -119,7 +132,7 @@ static void follow_run(struct follow *f, uint64_t look_ms)
 {
   struct ljp_push *push = f->push;
   uint64_t next_look = 0;
-  bool told = false;
+  bool told = false, told_full = false;
   while (!ljp_push_stopped() && !push->wrong && !push->error) {
     uint64_t now = ljp_push_now_ms();
     if (now >= next_look) {
@@ -132,6 +145,8 @@ static void follow_run(struct follow *f, uint64_t look_ms)
       next_look = now + look_ms;
     }
     ljp_push_send_due(push);
+    if (push->error == ENOSPC)
+      follow_wait_for_room(push, &told_full);
     now = ljp_push_now_ms();
     uint64_t until = push->next_send_ms && push->next_send_ms < next_look
                          ? push->next_send_ms

@@ -132,8 +132,13 @@ static int journal_write(struct ljp_journal *j, const uint8_t id[16],
                        (off_t)(j->bytes + done));
     if (n < 0 && errno == EINTR)
       continue;
-    if (n <= 0)
-      return n ? errno : EIO; /* The next record takes this place. */
+    if (n <= 0) {
+      int error = n ? errno : EIO;
+      /* The next record takes this place; a part of this one is no damage. */
+      if (done && ftruncate(j->fd, (off_t)j->bytes))
+        return errno;
+      return error;
+    }
     done += (size_t)n;
   }
   j->bytes += sizeof record;
@@ -183,8 +188,11 @@ int ljp_journal_open(struct ljp_journal *j, int dir, const char *name,
   int error = journal_load(j);
   if (!error && fsync(dir))
     error = errno;
-  if (!error && j->bytes > most_bytes)
+  if (!error && j->bytes > most_bytes) {
     error = journal_shorten(j, dir, name, keep);
+    if (error == ENOSPC) /* The long one is as good. */
+      error = 0;
+  }
   if (error)
     ljp_journal_close(j);
   return error;
@@ -212,4 +220,13 @@ int ljp_journal_add(struct ljp_journal *j, const uint8_t id[16],
   if (!error)
     journal_set(j, id, number, what);
   return error;
+}
+
+int ljp_journal_remember(struct ljp_journal *j, const uint8_t id[16],
+                         uint64_t number, enum ljp_journal_what what)
+{
+  if (!journal_reserve(j))
+    return ENOMEM;
+  journal_set(j, id, number, what);
+  return 0;
 }

@@ -68,6 +68,11 @@ struct ljp_journal_entry *ljp_journal_find(const struct ljp_journal *j,
 int ljp_journal_add(struct ljp_journal *j, const uint8_t id[16],
                     uint64_t number, enum ljp_journal_what what);
 
+/* The same in memory only: for a record that a full disk does not take, and without
+** which nothing goes wrong. Returns 0 or ENOMEM. */
+int ljp_journal_remember(struct ljp_journal *j, const uint8_t id[16],
+                         uint64_t number, enum ljp_journal_what what);
+
 /* Reads records from memory: what ljp_journal_open() does. LJP_ERR_MEM. */
 enum ljp_status ljp_journal_read(struct ljp_journal *j, const uint8_t *data,
                                  size_t len);

@@ -5,6 +5,13 @@
 ** disk before the journal says TAKEN; a file that the journal does not know is
 ** taken then. The journal says SENT before the file goes; a file that is still
 ** there although it was sent, is removed.
+**
+** A full disk must not stop the spool, since only the spool can make room there. So
+** what a journal without a record would lead to decides what is done:
+**   TAKEN     the file of the request says it, too
+**   TRYING    with --in-doubt skip, this request could go twice: a request is dropped
+**             to make room; otherwise nothing is different
+**   outcomes  the file of the request goes first, and mostly makes room
 */
 #include "tools/push/spool.h"
 
@@ -104,10 +111,22 @@ static bool spool_insert(struct ljp_spool *s, uint64_t number, uint64_t bytes)
   return true;
 }
 
-static void spool_forget_first(struct ljp_spool *s)
+static void spool_forget(struct ljp_spool *s, uint32_t at)
 {
-  s->bytes -= s->waiting[0].bytes;
-  memmove(s->waiting, s->waiting + 1, --s->count * sizeof *s->waiting);
+  s->bytes -= s->waiting[at].bytes;
+  s->count--;
+  memmove(s->waiting + at, s->waiting + at + 1,
+          (s->count - at) * sizeof *s->waiting);
+}
+
+/* Appends a record, or remembers it if the disk is full. Returns 0 or an errno. */
+static int spool_record(struct ljp_spool *s, const struct ljp_request *r,
+                        enum ljp_journal_what what)
+{
+  int error = ljp_journal_add(&s->journal, r->id, r->number, what);
+  return error == ENOSPC
+             ? ljp_journal_remember(&s->journal, r->id, r->number, what)
+             : error;
 }
 
 /* A request that cannot be read is kept under another name, for people. */
@@ -142,8 +161,7 @@ static int spool_find(struct ljp_spool *s, const char *name, uint64_t number)
     return unlinkat(s->dir, name, 0) ? errno : 0;
   if (!spool_insert(s, number, len))
     return ENOMEM;
-  return entry ? 0
-               : ljp_journal_add(&s->journal, r.id, number, LJP_JOURNAL_TAKEN);
+  return entry ? 0 : spool_record(s, &r, LJP_JOURNAL_TAKEN);
 }
 
 static int spool_scan(struct ljp_spool *s)
@@ -278,16 +296,35 @@ static int spool_write(struct ljp_spool *s, const struct ljp_request *r)
   return error;
 }
 
-/* Drops the oldest request. Returns 0 or an errno. */
-static int spool_drop(struct ljp_spool *s)
+/* Reads a request that waits. false: it is damaged, and waits no more. */
+static bool spool_read(struct ljp_spool *s, uint32_t at, struct ljp_request *r)
+{
+  char name[NAME_BYTES];
+  size_t len;
+  uint64_t number = s->waiting[at].number;
+  spool_name(name, number, "request");
+  uint8_t *data = spool_load(s, name, &len);
+  if (data && ljp_request_read(data, len, r) && r->number == number) {
+    memmove(data, data + LJP_REQUEST_HEAD, r->len);
+    r->body = data;
+    return true;
+  }
+  free(data);
+  spool_set_aside(s, number);
+  spool_forget(s, at);
+  return false;
+}
+
+/* Drops a request. Returns 0 or an errno. */
+static int spool_drop(struct ljp_spool *s, uint32_t at)
 {
   struct ljp_request r;
-  int error = 0;
-  const uint64_t bytes = s->waiting[0].bytes;
-  if (!ljp_spool_first(s, &r, &error))
-    return error;
+  const uint64_t bytes = s->waiting[at].bytes;
+  if (!spool_read(s, at, &r))
+    return 0;
   free(r.body);
-  if ((error = ljp_spool_note(s, &r, LJP_JOURNAL_DROPPED)))
+  int error = ljp_spool_note(s, &r, LJP_JOURNAL_DROPPED);
+  if (error)
     return error;
   s->dropped++;
   s->dropped_bytes += bytes;
@@ -303,53 +340,57 @@ int ljp_spool_add(struct ljp_spool *s, struct ljp_request *r)
   if (bytes > s->budget || bytes > REQUEST_MOST) {
     s->dropped++;
     s->dropped_bytes += bytes;
-    error = ljp_journal_add(&s->journal, r->id, r->number, LJP_JOURNAL_DROPPED);
+    error = spool_record(s, r, LJP_JOURNAL_DROPPED);
     return error ? error : EFBIG;
   }
   while (!error && s->count && s->bytes + bytes > s->budget)
-    error = spool_drop(s);
+    error = spool_drop(s, 0);
   if (!error)
     error = spool_write(s, r);
-  while (error == ENOSPC && s->count && !(error = spool_drop(s)))
+  while (error == ENOSPC && s->count && !(error = spool_drop(s, 0)))
     error = spool_write(s, r);
   if (!error && !spool_insert(s, r->number, bytes))
     error = ENOMEM;
-  return error ? error
-               : ljp_journal_add(&s->journal, r->id, r->number,
-                                 LJP_JOURNAL_TAKEN);
+  return error ? error : spool_record(s, r, LJP_JOURNAL_TAKEN);
 }
 
 bool ljp_spool_first(struct ljp_spool *s, struct ljp_request *r, int *error)
 {
   *error = 0;
-  while (s->count) {
-    char name[NAME_BYTES];
-    size_t len;
-    uint64_t number = s->waiting[0].number;
-    spool_name(name, number, "request");
-    uint8_t *data = spool_load(s, name, &len);
-    if (data && ljp_request_read(data, len, r) && r->number == number) {
-      memmove(data, data + LJP_REQUEST_HEAD, r->len);
-      r->body = data;
+  while (s->count)
+    if (spool_read(s, 0, r))
       return true;
-    }
-    free(data);
-    spool_set_aside(s, number);
-    spool_forget_first(s);
-  }
   return false;
+}
+
+/* The oldest request but this one; s->count: there is none. */
+static uint32_t spool_oldest_but(const struct ljp_spool *s, uint64_t number)
+{
+  return s->count && s->waiting[0].number == number ? 1 : 0;
 }
 
 int ljp_spool_note(struct ljp_spool *s, const struct ljp_request *r,
                    enum ljp_journal_what what)
 {
+  const bool final = ljp_journal_is_final(what);
+  const bool must = what == LJP_JOURNAL_TRYING && s->strict;
   char name[NAME_BYTES];
+  uint32_t at = 0;
   int error = ljp_journal_add(&s->journal, r->id, r->number, what);
-  if (error || !ljp_journal_is_final(what))
-    return error;
   spool_name(name, r->number, "request");
-  unlinkat(s->dir, name, 0);
-  if (s->count && s->waiting[0].number == r->number)
-    spool_forget_first(s);
+  while (error == ENOSPC && must &&
+         (at = spool_oldest_but(s, r->number)) < s->count &&
+         !(error = spool_drop(s, at)))
+    error = ljp_journal_add(&s->journal, r->id, r->number, what);
+  if (final && (!error || error == ENOSPC))
+    unlinkat(s->dir, name, 0);
+  if (error == ENOSPC && !must)
+    error = spool_record(s, r, what);
+  if (error || !final)
+    return error;
+  for (at = 0; at < s->count && s->waiting[at].number != r->number; at++)
+    ;
+  if (at < s->count)
+    spool_forget(s, at);
   return 0;
 }

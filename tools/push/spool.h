@@ -45,6 +45,7 @@ struct ljp_spool {
   struct ljp_spool_entry *waiting; /* In the order of sending. */
   uint32_t count, room;
   uint64_t bytes, budget;
+  bool strict; /* No request goes before the journal has said TRYING on disk. */
   uint64_t dropped, dropped_bytes; /* For want of room. */
   uint64_t damaged;                /* Requests that could not be read. */
   enum ljp_engine engine;
@@ -64,8 +65,10 @@ int ljp_spool_add(struct ljp_spool *s, struct ljp_request *r);
 ** counted and dropped on the way. *error: an errno of the journal. */
 bool ljp_spool_first(struct ljp_spool *s, struct ljp_request *r, int *error);
 
-/* Notes what has become of a request; if that is final, its file goes. Returns 0
-** or an errno of the journal. */
+/* Notes what has become of a request; if that is final, its file goes. When the
+** disk is full, that file goes first and makes room for the record; for TRYING of a
+** strict spool the oldest of the others is dropped. Other records may be missing on
+** a full disk. Returns 0 or an errno of the journal. */
 int ljp_spool_note(struct ljp_spool *s, const struct ljp_request *r,
                    enum ljp_journal_what what);
 
