@@ -88,7 +88,9 @@ same "all samples of the dead are in it, but those of the damaged file" \
 same "their other files are gone" 1 \
   "$(find store -name 'web-*.ljp' ! -name '*-merged.ljp' \
     ! -name "*-$alive.ljp" ! -name '*Z-00000001-1.ljp' | wc -l)"
-same "no list of parts is left" "" "$(find store -name '.*')"
+[ "$(cat store/.*.made-of | wc -l)" -ge 4 ] || fail "no list of hashes is there"
+ok "a list of what it is made of stays beside it"
+same "no list of parts is left" "" "$(find store -name '.*.parts')"
 kill -0 $alive || fail "the program that is recorded has ended"
 
 # -- Interrupted -------------------------------------------------------------
@@ -106,7 +108,7 @@ before=$(others)
 same "what was merged is removed" $((before - 1)) "$(others)"
 [ ! -f "$newest" ] || fail "the part stays"
 if [ ! -f "$merged" ] || [ ! -f bad.ljp ]; then fail "what is no part was removed"; fi
-same "no list is left" "" "$(find store -name '.*')"
+same "no list is left" "" "$(find store -name '.*.parts')"
 
 # -- Pruning -----------------------------------------------------------------
 # Two at once remove no more than one.

@@ -63,10 +63,29 @@ reach srv 4
 python3 "$e2e/pushed.py" pyroscope route srv/4.body > got
 grep -qx 'memory label service_name shop' got || fail "$(cat got)"
 ok "the folder names the service"
-refuses "a second pusher on the folder" 1 "another ljprof push follows this folder" \
-  "$ljprof" push --to pyroscope --spool elsewhere "$url" --follow st
-refuses "... and on its spool" 1 "another ljprof push uses it" \
+refuses "a second pusher on the spool" 1 "another ljprof push uses it" \
   "$ljprof" push --to pyroscope "$url" --follow st
+"$ljprof" gather --ring 1G --age 9000d st 2> gathered ||
+  fail "gather beside a pusher: $(cat gathered)"
+ok "ljprof gather works beside it"
+first=$pusher
+engine_of_first=$engine_pid
+engine_pid=
+engine other
+"$ljprof" push --to otlp --look 0.1 --spool elsewhere \
+  "http://127.0.0.1:$port" --follow st 2> said2 &
+second=$!
+for _ in $(seq 600); do
+  [ "$(taken other)" -lt 4 ] || break
+  sleep 0.05
+done
+kill $second
+wait $second || fail "a second pusher: $(cat said2)"
+same "a second pusher with its own spool sends to another engine" 4 \
+  "$(taken other)"
+stop_engine
+engine_pid=$engine_of_first
+pusher=$first
 stop
 same "a signal ends it" 0 "$code"
 same "a file that is no stream is named once" 1 "$(grep -c 'other.ljp' said)"
@@ -132,6 +151,52 @@ stop
 same "after six kills everything has come, in order" \
   "$(for i in 11 12 13 14 15 16; do pid_of r$i.ljp; done | tr '\n' ' ')" \
   "$(workers | tr ' ' '\n' | uniq | tr '\n' ' ' | sed 's/ *$/ /')"
+
+# Files that ljprof gather has merged: sent unless their parts were.
+merge() {
+  "$ljprof" gather --merge st 2> gathered || fail "gather: $(cat gathered)"
+  [ "$(find st -name '*-merged.ljp' | wc -l)" = "$1" ] ||
+    fail "no merged file: $(cat gathered) $(ls -a st)"
+}
+# look: follows until each file has been looked at.
+look() {
+  follow "$url" --follow st "$@"
+  sleep 1
+  stop
+}
+rm -rf st
+mkdir st
+cp r1.ljp "$(segment 1 101)"
+cp r2.ljp "$(segment 2 102)"
+plan srv
+merge 1
+look
+same "a merged file, whose parts nobody has pushed, is sent" 1 "$(taken srv)"
+cp r3.ljp "$(segment 3 103)"
+cp r4.ljp "$(segment 4 104)"
+plan srv
+look
+merge 2
+look
+same "... one whose parts were pushed is not" 2 "$(taken srv)"
+grep -q 'which are pushed themselves: skipped' said || fail "$(cat said)"
+cp r5.ljp "$(segment 5 105)"
+look
+cp r6.ljp "$(segment 6 106)"
+merge 3
+plan srv
+cp -a st st2
+look --in-doubt skip
+same "... one of which a part was pushed is not sent twice" 0 "$(taken srv)"
+grep -q 'of 2 other segments, of which 1 were pushed themselves: it is not sent' \
+  said || fail "$(cat said)"
+rm -rf st
+mv st2 st
+look
+same "... or not lost" 1 "$(taken srv)"
+rm "$(find st -name '*-merged.ljp' | head -n 1)"
+"$ljprof" gather --age 9000d st
+same "the lists of merged files go with them" 2 "$(find st -name '.*.made-of' | wc -l)"
 
 # A file that grows is waited for.
 rm -rf st

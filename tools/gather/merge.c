@@ -5,6 +5,9 @@
 ** the parts (.NAME.parts) is written, then the merged file gets its name, then the
 ** parts go, then the list. If the list of a merged file is found later, its parts
 ** are removed; if there is a list without its merged file, only the list is.
+**
+** A second list, .NAME.made-of (tools/shared/identity.h), stays beside the merged
+** file for `ljprof push`. When that file has gone, the next call removes the list.
 */
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +19,7 @@
 
 #include "src/base/store_lock.h"
 #include "tools/gather/gather.h"
+#include "tools/shared/identity.h"
 
 /* `ljprof merge` has all files open at once. */
 enum { MERGE_BYTES = 64 << 20, MERGE_FILES = 500, LIST_BYTES = 1 << 20 };
@@ -130,6 +134,10 @@ void ljp_gather_recover(struct ljp_gather *g)
     close(fd);
   while (dir && (entry = readdir(dir)) != NULL) {
     size_t len = strlen(entry->d_name);
+    if (ljp_made_of_parse(entry->d_name, merged, sizeof merged) &&
+        faccessat(g->store.dir, merged, F_OK, AT_SYMLINK_NOFOLLOW) &&
+        errno == ENOENT)
+      ljp_made_of_drop(g->store.dir, merged);
     if (entry->d_name[0] != '.' || len <= END + 1 ||
         strcmp(entry->d_name + len - END, merge_list_end) != 0)
       continue;
@@ -140,6 +148,26 @@ void ljp_gather_recover(struct ljp_gather *g)
   }
   if (dir)
     closedir(dir);
+}
+
+/* Notes which files the merged one is made of, as `ljprof push` knows them. */
+static int merge_note_parts(const struct ljp_gather *g, const char *merged,
+                            struct ljp_segment *const *parts, size_t count)
+{
+  uint8_t(*ids)[LJP_IDENTITY_BYTES] = calloc(count + 1, sizeof *ids);
+  int error = ids ? 0 : ENOMEM;
+  for (size_t i = 0; i < count && !error; i++) {
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", g->store.path, parts[i]->name) < 0)
+      path = NULL;
+    error = path ? ljp_identify(path, ids[i]) : ENOMEM;
+    free(path);
+  }
+  if (!error)
+    error = ljp_made_of_put(g->store.dir, merged,
+                            (const uint8_t(*)[LJP_IDENTITY_BYTES])ids, count);
+  free(ids);
+  return error;
 }
 
 /* -- What can be merged ----------------------------------------------------- */
@@ -232,13 +260,16 @@ static void merge_parts(struct ljp_gather *g, struct ljp_segment **parts,
   }
   name.pid = 0;
   ljp_store_name_put(merged, &name);
-  int error = merge_put_list(g, merged, parts, count);
+  int error = merge_note_parts(g, merged, parts, count);
+  if (!error)
+    error = merge_put_list(g, merged, parts, count);
   if (error)
     ljp_command_error("gather", "%s: cannot write: %s", g->store.path,
                       strerror(error));
   if (error || !merge_run(g, merged, parts, count)) {
     if (!error)
       merge_drop_list(g, merged);
+    ljp_made_of_drop(g->store.dir, merged);
     g->failed = true;
     return;
   }

@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include "tools/push/options.h"
+#include "tools/shared/identity.h"
 
 bool ljp_push_take(struct ljp_push *push, const char *file, const char *shown,
                    struct ljp_request *r)
@@ -86,7 +87,7 @@ static void push_file(struct ljp_push *push, const char *file, uint64_t until)
   struct ljp_request r = {0};
   /* So that nothing is dropped while the server takes what waits. */
   ljp_push_send_due(push);
-  int error = ljp_push_identify(file, r.id);
+  int error = ljp_identify(file, r.id);
   push->files++;
   if (error) {
     ljp_command_error("push", "%s: %s", file, ljp_errno_text(error));

@@ -5,14 +5,10 @@
 */
 #include <tools/push/push.pb-c.h> /* Generated. */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "parsers/base/index.h"
 #include "tools/export/export.h"
 #include "tools/push/push.h"
 #include "tools/shared/damage.h"
@@ -34,42 +30,6 @@ static const struct {
     {"memory", LJP_VALUE_ALLOC_OBJECTS, LJP_VALUE_INUSE_SPACE},
 };
 enum { GROUPS = sizeof encode_groups / sizeof *encode_groups };
-
-int ljp_push_identify(const char *file, uint8_t id[16])
-{
-  uint64_t sum[2] = {UINT64_C(0x6c6a70726f66), UINT64_C(0x70757368)};
-  uint8_t buffer[1 << 14];
-  uint64_t bytes = 0;
-  int fd = open(file, O_RDONLY | O_CLOEXEC);
-  int error = fd < 0 ? errno : 0;
-  while (!error) {
-    size_t n = 0;
-    ssize_t got = 1;
-    while (n < sizeof buffer && got > 0) {
-      got = read(fd, buffer + n, sizeof buffer - n);
-      n += got > 0 ? (size_t)got : 0;
-    }
-    if (got < 0)
-      error = errno;
-    bytes += n;
-    memset(buffer + n, 0, (sizeof buffer - n) & 7);
-    for (size_t i = 0; i < n; i += 8) {
-      uint64_t word;
-      memcpy(&word, buffer + i, sizeof word);
-      sum[0] = ljp_hash_mix(sum[0], word);
-      sum[1] = ljp_hash_mix(sum[1] ^ UINT64_C(0x5851f42d4c957f2d), word);
-    }
-    if (got <= 0)
-      break;
-  }
-  if (fd >= 0)
-    close(fd);
-  for (int i = 0; i < 2; i++) {
-    sum[i] = ljp_hash_mix(sum[i], bytes);
-    memcpy(id + 8 * i, &sum[i], 8);
-  }
-  return error;
-}
 
 static void encode_take(void *ctx, const char *data, size_t len)
 {

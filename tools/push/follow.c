@@ -1,14 +1,17 @@
 /*
 ** Follows a folder of file segments: pushes each one when it is complete, the
-** oldest of a service first. One process follows a folder, by a lock on the folder.
+** oldest of a service first. The lock of the spool, and no other, keeps a second
+** process away, so that `ljprof gather` can work on the folder, and two processes
+** can send it to two engines. A file is held open from the first look into it until
+** its request is made: it may be removed or merged meanwhile.
 */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "tools/push/push.h"
+#include "tools/shared/identity.h"
 #include "tools/shared/store.h"
 
 /* A segment that needs no further look: its session and its first block. Of a file
@@ -65,16 +68,18 @@ static bool follow_take(struct follow *f, const struct ljp_segment *segment)
 {
   struct ljp_push *push = f->push;
   struct ljp_request r = {0};
-  char *path = NULL;
+  char path[64];
   bool done = true;
   if (segment->error) {
     push->unreadable++;
     ljp_command_error("push", "%s: %s", segment->name, segment->error);
     return true;
   }
-  if (asprintf(&path, "%s/%s", f->store.path, segment->name) < 0)
-    return false;
-  int error = ljp_push_identify(path, r.id);
+  int fd = ljp_store_open_segment(&f->store, segment);
+  int error = fd < 0 ? errno : 0;
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  if (!error)
+    error = ljp_identify(path, r.id);
   if (error == ENOENT) { /* Pruned since the look. */
     push->gone++;
   } else if (error) {
@@ -88,8 +93,47 @@ static bool follow_take(struct follow *f, const struct ljp_segment *segment)
     push->found_service = NULL;
     done &= !push->error;
   }
-  free(path);
+  if (fd >= 0)
+    close(fd);
   return done;
+}
+
+/* Whether a merged file is left out: its parts were pushed themselves. Each part
+** has an outcome, waits in the spool, or is not known. */
+static bool follow_leaves_out(const struct follow *f,
+                              const struct ljp_segment *segment)
+{
+  struct ljp_push *push = f->push;
+  uint8_t(*ids)[LJP_IDENTITY_BYTES];
+  size_t count = ljp_made_of_read(f->store.dir, segment->name, &ids), known = 0;
+  for (size_t i = 0; i < count; i++)
+    known += ljp_journal_find(&push->spool->journal, ids[i]) != NULL;
+  free(ids);
+  if (count && !known)
+    return false;
+  if (count && known == count) {
+    ljp_command_note("push",
+                     "%s: is made of other segments, which are pushed "
+                     "themselves: skipped",
+                     segment->name);
+    return true;
+  }
+  const char *then = push->options.skip_doubtful
+                         ? "it is not sent (--in-doubt skip)"
+                         : "it is sent, and these count twice";
+  if (count)
+    ljp_command_note("push",
+                     "%s: is made of %zu other segments, of which %zu were "
+                     "pushed themselves: %s",
+                     segment->name, count, known, then);
+  else
+    ljp_command_note("push",
+                     "%s: is made of other segments, and whether they were "
+                     "pushed is not known: %s",
+                     segment->name,
+                     push->options.skip_doubtful ? then : "it is sent");
+  push->doubtful += push->options.skip_doubtful;
+  return push->options.skip_doubtful;
 }
 
 /* Looks at the folder once. Returns 0 or an errno. */
@@ -111,13 +155,8 @@ static int follow_look(struct follow *f)
     bool seen = follow_is_done(f, &key);
     /* So that nothing is dropped while the server takes what waits. */
     ljp_push_send_due(push);
-    if (!seen && !segment->open && segment->merged) {
-      ljp_command_note("push",
-                       "%s: is made of other segments, which are pushed "
-                       "themselves: skipped",
-                       segment->name);
-      seen = true;
-    }
+    if (!seen && !segment->open && !segment->error && segment->merged)
+      seen = follow_leaves_out(f, segment);
     if (seen || (!segment->open && follow_take(f, segment)))
       done[n++] = key;
   }
@@ -156,31 +195,12 @@ static void follow_run(struct follow *f, uint64_t look_ms)
   }
 }
 
-/* A child of a pusher that was killed, which looks up symbols, may have the lock
-** for a moment. Returns 0 or an errno. */
-static int follow_lock(int dir)
-{
-  enum { TIMES = 30, PAUSE_MS = 100 };
-  for (int i = 0; flock(dir, LOCK_EX | LOCK_NB); i++)
-    if (errno != EWOULDBLOCK || i == TIMES || !ljp_push_sleep(PAUSE_MS))
-      return errno ? errno : EINTR;
-  return 0;
-}
-
 int ljp_push_follow(struct ljp_push *push, const char *dir, uint64_t look_ms)
 {
   struct follow f = {.push = push};
   int error = ljp_store_open(&f.store, dir);
   if (error) {
     ljp_command_error("push", "%s: %s", dir, ljp_errno_text(error));
-    return LJP_EXIT_FAILED;
-  }
-  if ((error = follow_lock(f.store.dir))) {
-    ljp_command_error("push", "%s: %s", dir,
-                      error == EWOULDBLOCK
-                          ? "another ljprof push follows this folder"
-                          : ljp_errno_text(error));
-    ljp_store_close(&f.store);
     return LJP_EXIT_FAILED;
   }
   ljp_push_catch_signals();

@@ -61,9 +61,6 @@ enum ljp_encoded {
 enum ljp_encoded ljp_push_encode(const struct ljp_push *push, const char *file,
                                  const char *shown, struct ljp_request *r);
 
-/* A hash of a file's bytes, by which it is known again. Returns 0 or an errno. */
-int ljp_push_identify(const char *file, uint8_t id[16]);
-
 /* -- command.c ------------------------------------------------------------- */
 
 /* Makes the request of a file whose id is set; with a spool, puts it there. false:
