@@ -49,6 +49,8 @@ same "--value chooses one profile" cpu "$(check one.otlp | sed 's/ .*//')"
 same "--label chooses samples" /a \
   "$(check part.otlp route | awk '{ print $2 }' | sort -u)"
 strings -n 3 x.otlp > names
+same "the program is the service" "- label service.name luajit" \
+  "$(python3 "$SOURCE_DIR/test/e2e/pushed.py" otlp route x.otlp | grep service)"
 for name in burn fill labels.lua thread.name process.executable.name luajit; do
   grep -q "$name" names || fail "no $name in the file"
 done

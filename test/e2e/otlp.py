@@ -110,6 +110,7 @@ def read(data, key=None):
     for owner in map(fields, whole[1]):
         for pair in map(fields, fields(one(owner, 1, b"")).get(1, [])):
             value = fields(one(pair, 2, b""))
+            want(one(pair, 1).decode() not in resource, "a key stands twice")
             resource[one(pair, 1).decode()] = one(value, 1, b"").decode()
         want(owner.get(2), "no scope")
         for scope in map(fields, owner[2]):

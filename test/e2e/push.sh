@@ -66,6 +66,49 @@ push --to pyroscope "$url" wall.ljp 2> /dev/null
 python3 "$e2e/pushed.py" pyroscope route srv/*.body > got
 same "a wall-clock session" "$(cat want)" "$(grep -x 'wall wall [0-9]*' got)"
 
+# Labels of the program that ours, or one another, would hide.
+cat > clash.lua << 'END'
+require("misc").profile.label{host = "app", version = "2", __name__ = "n",
+  thread = "t", zone = "z", ["http.tenant"] = "x", http_tenant = "y"}
+local s = 0
+for i = 1, 1e8 do s = s + i % 7 end
+END
+"$ljprof" record --force -o clash.ljp -- "$BUILD_DIR/bin/luajit" clash.lua \
+  2> /dev/null
+for to in pyroscope parca; do
+  plan srv
+  push --to $to "$url" --service-version 1 --set zone=eu clash.ljp clash.ljp \
+    2> said || fail "$(cat said)"
+  python3 "$e2e/pushed.py" $to http_tenant srv/*.body > got ||
+    fail "a key stands twice"
+  same "$to: labels of the program whose keys are taken get others" \
+    "keys app___name__ app_host app_http_tenant app_version app_zone http_tenant thread" \
+    "$(tail -n 1 got)"
+  grep -q "cpu http_tenant=y [1-9]" got || fail "$(cat got)"
+  same "... which is said once" "1 5" \
+    "$(grep -c "'host' is sent as 'app_host'" said) $(grep -c 'is sent as' said)"
+done
+plan srv
+push --to pyroscope "$url" --all-labels clash.ljp 2> /dev/null
+python3 "$e2e/pushed.py" pyroscope app_thread srv/*.body > got ||
+  fail "a key stands twice with --all-labels"
+grep -q "cpu app_thread=t [1-9]" got || fail "$(cat got)"
+ok "--all-labels: thread is ours"
+"$ljprof" export --to pprof -o clash.pb.gz clash.ljp 2> said
+python3 "$e2e/pushed.py" pprof app_thread clash.pb.gz > got ||
+  fail "a key stands twice in the export"
+same "the export's keys" \
+  "keys __name__ app_thread host http.tenant http_tenant state thread version vm zone" \
+  "$(tail -n 1 got)"
+grep -q "'thread' is 'app_thread' in the file" said || fail "$(cat said)"
+ok "... which is said"
+plan srv
+push --to otlp "$url" --set process.pid=7 clash.ljp 2> said || fail "$(cat said)"
+python3 "$e2e/pushed.py" otlp route srv/*.body > got ||
+  fail "otlp: $(cat got)"
+grep -qx -e '- label process.pid 7' got || fail "$(cat got)"
+ok "otlp: --set goes before what the file says"
+
 # Answers that pass: retried until the server takes it, in their order.
 plan srv 503 429:0 408 500 502 504 ok ok
 push --to pyroscope "$url" x.ljp y.ljp 2> said || fail "retries: $(cat said)"

@@ -2,7 +2,7 @@
 ("NAME label KEY VALUE"), and for each sum: "NAME TYPE SUM", and with a KEY of the
 samples' labels "NAME TYPE KEY=VALUE SUM". For several files: sums over all.
 
-  pushed.py pyroscope|parca|otlp KEY FILE...
+  pushed.py pyroscope|parca|otlp|pprof KEY FILE...
 """
 import sys
 import zlib
@@ -20,8 +20,11 @@ def read_pprof(data, name, key, sums):
         if ids != list(range(1, len(ids) + 1)):
             sys.exit(f"pushed.py: the ids of field {table} are not 1, 2 ...")
     for sample in map(fields, profile.get(2, [])):
-        label = "-"
+        label, mine = "-", set()
         for pair in map(fields, sample.get(3, [])):
+            if strings[one(pair, 1)] in mine:
+                sys.exit(f"pushed.py: {strings[one(pair, 1)]} stands twice")
+            mine.add(strings[one(pair, 1)])
             keys.add(strings[one(pair, 1)])
             if strings[one(pair, 1)] == key:
                 label = strings[one(pair, 2)]
@@ -51,6 +54,9 @@ def main():
     for name in sys.argv[3:]:
         with open(name, "rb") as f:
             body = f.read()
+        if engine == "pprof":
+            read_pprof(body, "-", key, sums)
+            continue
         if engine == "otlp":
             found, resource = otlp.read(body, key)
             for (kind, value), total in found.items():

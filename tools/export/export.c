@@ -264,6 +264,15 @@ static int export_choose_tarantool(struct ljp_export *e, const char *file,
   return -1;
 }
 
+static void export_tell_renamed(void *ctx, struct ljp_str key, const char *name)
+{
+  (void)ctx;
+  ljp_command_note("export",
+                   "the program's label '%.*s' is '%s' in the file: another "
+                   "label has that key",
+                   (int)key.len, key.data, name);
+}
+
 static int export_profile(const char *file, unsigned format, const char *to,
                           bool force, const char *wanted,
                           const struct ljp_profile_options *options,
@@ -271,7 +280,7 @@ static int export_profile(const char *file, unsigned format, const char *to,
 {
   bool ljm = export_formats[format].run == ljp_export_ljm;
   bool ljp = export_formats[format].run == ljp_export_ljp;
-  struct ljp_export e = {.how = how};
+  struct ljp_export e = {.how = how, .renamed = export_tell_renamed};
   struct ljp_profile_options load = *options;
   struct ljp_profile *p;
   char error[LJP_READER_ERROR_BYTES + 64];

@@ -48,6 +48,12 @@ struct ljp_export {
   bool own_labels; /* Samples get the program's labels only:
                                   ** no thread, VM, state or type. */
   bool plain_keys; /* pprof: keys of labels are plain. */
+  /* pprof: the keys of the series, which no label of a sample may have; who is told
+  ** that a label of the program gets another key (NULL: nobody). */
+  const char *const *series_keys;
+  unsigned series_key_count;
+  void (*renamed)(void *ctx, struct ljp_str key, const char *name);
+  void *renamed_ctx;
   const struct ljp_export_fact *facts; /* Of the format otlp; so the id. */
   unsigned fact_count;
   const uint8_t *id;              /* Of the profile, 16 bytes; NULL: none. */

@@ -163,6 +163,15 @@ static void otlp_resource_text(struct ljp_otlp *w, const char *key,
   free((char *)plain.data);
 }
 
+/* Whether the caller knows better: keys of a resource must be unique. */
+static bool otlp_is_given(const struct ljp_otlp *w, const char *key)
+{
+  for (unsigned i = 0; i < w->e->fact_count; i++)
+    if (strcmp(w->e->facts[i].key, key) == 0)
+      return true;
+  return false;
+}
+
 static void otlp_resource(struct ljp_otlp *w, ProtobufCBuffer *out)
 {
   const struct ljp_profile *p = w->e->p;
@@ -172,9 +181,13 @@ static void otlp_resource(struct ljp_otlp *w, ProtobufCBuffer *out)
     otlp_resource_text(
         w, w->e->facts[i].key,
         ljp_str(w->e->facts[i].value, strlen(w->e->facts[i].value)), out);
-  if (path.len)
+  if (!otlp_is_given(w, "service.name"))
+    otlp_resource_text(
+        w, "service.name",
+        path.len ? ljp_base_name(path) : ljp_str("unknown_service", 15), out);
+  if (path.len && !otlp_is_given(w, "process.executable.name"))
     otlp_resource_text(w, "process.executable.name", ljp_base_name(path), out);
-  if (p->pid && p->source_count == 1) {
+  if (p->pid && p->source_count == 1 && !otlp_is_given(w, "process.pid")) {
     snprintf(pid, sizeof pid, "%llu", (unsigned long long)p->pid);
     otlp_resource_text(w, "process.pid", ljp_str(pid, strlen(pid)), out);
   }

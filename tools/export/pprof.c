@@ -377,7 +377,8 @@ enum ljp_status ljp_export_pprof(struct ljp_export *e)
     names.vm = ljp_pprof_add_name(&w, "vm");
     names.state = ljp_pprof_add_name(&w, "state");
     names.type = ljp_pprof_add_name(&w, "type");
-    pprof_add_samples(&w, &types, &names);
+    if (ljp_pprof_name_keys(&w, &names))
+      pprof_add_samples(&w, &types, &names);
     pprof_add_mappings(&w);
     pprof_add_facts(&w);
     pprof_compress(&w, NULL, 0, Z_FINISH);

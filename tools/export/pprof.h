@@ -36,7 +36,7 @@ struct ljp_pprof_labels {
   int64_t states[256], types[256];
   int64_t *threads, *vms;
   uint32_t *strings; /* By string of the profile; NULL: there are no labels. */
-  uint32_t *keys;    /* The same for plain keys. */
+  uint32_t *keys;    /* The same for keys, which have names of their own. */
   Ljp__Pprof__Label *labels; /* Of a sample. */
   Ljp__Pprof__Label **list;
 };
@@ -44,6 +44,8 @@ struct ljp_pprof_labels {
 /* False: no memory; then _free_labels() may still be called. */
 bool ljp_pprof_init_labels(const struct ljp_profile *p,
                            struct ljp_pprof_labels *names);
+/* Adds the keys of the program's labels. False: no memory. */
+bool ljp_pprof_name_keys(struct ljp_pprof *w, struct ljp_pprof_labels *names);
 void ljp_pprof_free_labels(struct ljp_pprof_labels *names);
 
 /* Fills names->labels with those of a context. Returns their number. */

@@ -43,24 +43,6 @@ void ljp_pprof_free_labels(struct ljp_pprof_labels *names)
   free(names->list);
 }
 
-/* A key as a name that engines take: letters, digits and '_'. It stands in a
-** table of its own, since the same text may be a value. */
-static int64_t pprof_plain_key(struct ljp_pprof *w,
-                               struct ljp_pprof_labels *names, uint32_t number)
-{
-  struct ljp_str key = ljp_profile_str(w->e->p, number);
-  if (names->keys[number])
-    return names->keys[number];
-  char *plain = ljp_export_key(key);
-  if (!plain) {
-    w->status = LJP_ERR_MEM;
-    return 0;
-  }
-  names->keys[number] = (uint32_t)ljp_pprof_add_name(w, plain);
-  free(plain);
-  return names->keys[number];
-}
-
 /* Adds the program's own labels after the first n. */
 static size_t pprof_label_more(struct ljp_pprof *w,
                                struct ljp_pprof_labels *names, uint32_t number,
@@ -73,10 +55,7 @@ static size_t pprof_label_more(struct ljp_pprof *w,
     if (!pair->key || !pair->value)
       continue;
     ljp__pprof__label__init(&names->labels[n]);
-    names->labels[n].key =
-        w->e->plain_keys ? pprof_plain_key(w, names, pair->key)
-                         : ljp_pprof_profile_string(w, pair->key,
-                                                    &names->strings[pair->key]);
+    names->labels[n].key = names->keys[pair->key];
     names->labels[n++].str =
         ljp_pprof_profile_string(w, pair->value, &names->strings[pair->value]);
   }

@@ -229,9 +229,8 @@ static enum ljp_status encode_otlp(struct ljp_export *e,
   return status;
 }
 
-static enum ljp_status encode_all(const struct ljp_push *push,
-                                  struct ljp_export *e, const char *service,
-                                  struct ljp_request *r)
+static enum ljp_status encode_all(struct ljp_push *push, struct ljp_export *e,
+                                  const char *service, struct ljp_request *r)
 {
   struct encode_parts *parts = calloc(1, sizeof *parts);
   char room[LJP_PUSH_LABEL_ROOM];
@@ -248,6 +247,13 @@ static enum ljp_status encode_all(const struct ljp_push *push,
     encode_label(&parts->labels[i + 1], labels.list[i].key,
                  labels.list[i].value);
   parts->label_count = labels.count + 1;
+  const char *keys[LJP_PUSH_LABELS + 1] = {ljp_push_service_key(engine)};
+  for (unsigned i = 0; i < labels.count; i++)
+    keys[i + 1] = labels.list[i].key;
+  e->series_keys = keys;
+  e->series_key_count = labels.count + 1;
+  e->renamed = ljp_push_tell_renamed;
+  e->renamed_ctx = push;
   status = encode_profiles(parts, e, r->id);
   if (!status)
     status = engine == LJP_ENGINE_PARCA ? encode_parca(parts, r)
@@ -276,7 +282,7 @@ static char *encode_service(const struct ljp_push *push,
   return text;
 }
 
-enum ljp_encoded ljp_push_encode(const struct ljp_push *push, const char *file,
+enum ljp_encoded ljp_push_encode(struct ljp_push *push, const char *file,
                                  const char *shown, struct ljp_request *r)
 {
   struct ljp_profile_options options = {.no_symbols = push->options.no_symbols,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "parsers/base/index.h"
 #include "tools/push/push.h"
 #include "tools/shared/text.h"
 
@@ -136,6 +137,25 @@ struct ljp_push_labels ljp_push_labels(const struct ljp_push_options *o,
     at += len + 1;
   }
   return labels;
+}
+
+void ljp_push_tell_renamed(void *ctx, struct ljp_str key, const char *name)
+{
+  enum { MOST = sizeof((struct ljp_push *)0)->told_keys / sizeof(uint32_t) };
+  struct ljp_push *push = ctx;
+  uint64_t hash = 0;
+  for (uint32_t i = 0; i < key.len; i++)
+    hash = ljp_hash_mix(hash, (uint8_t)key.data[i]);
+  for (unsigned i = 0; i < push->told_key_count; i++)
+    if (push->told_keys[i] == ljp_hash_finish(hash))
+      return;
+  if (push->told_key_count == MOST)
+    return;
+  push->told_keys[push->told_key_count++] = ljp_hash_finish(hash);
+  ljp_command_note("push",
+                   "the program's label '%.*s' is sent as '%s': another label "
+                   "has that key",
+                   (int)key.len, key.data, name);
 }
 
 const char *ljp_push_service_key(enum ljp_engine engine)

@@ -41,10 +41,12 @@ struct ljp_push {
   const char *found_service; /* As the folder says; NULL: it does not. */
   uint64_t attempts; /* By this process, of the request that is being sent. */
   uint64_t waits;    /* In a row: the next one is longer. */
-  uint64_t next_send_ms; /* The end of such a wait; 0: none. */
-  uint64_t seed;         /* Of the jitter. */
-  bool wrong;            /* Nothing can be pushed: the command ends. */
-  int error;             /* An errno of the spool: the command ends. */
+  uint64_t next_send_ms;  /* The end of such a wait; 0: none. */
+  uint64_t seed;          /* Of the jitter. */
+  uint32_t told_keys[32]; /* Hashes of renamed keys that were told. */
+  unsigned told_key_count;
+  bool wrong; /* Nothing can be pushed: the command ends. */
+  int error;  /* An errno of the spool: the command ends. */
 };
 
 /* -- encode.c -------------------------------------------------------------- */
@@ -58,7 +60,7 @@ enum ljp_encoded {
 
 /* Makes the request of a file. r->body is to be freed. shown: its name in
 ** messages. */
-enum ljp_encoded ljp_push_encode(const struct ljp_push *push, const char *file,
+enum ljp_encoded ljp_push_encode(struct ljp_push *push, const char *file,
                                  const char *shown, struct ljp_request *r);
 
 /* -- command.c ------------------------------------------------------------- */
@@ -82,6 +84,9 @@ int ljp_push_check_labels(const struct ljp_push_options *options);
 struct ljp_push_labels ljp_push_labels(const struct ljp_push_options *options,
                                        uint64_t pid,
                                        char room[LJP_PUSH_LABEL_ROOM]);
+
+/* Tells, once, that a label of the program gets another key. ctx: the push. */
+void ljp_push_tell_renamed(void *ctx, struct ljp_str key, const char *name);
 
 /* The key of the service's name. */
 const char *ljp_push_service_key(enum ljp_engine engine);
