@@ -131,6 +131,29 @@ stop
 same "what was pruned meanwhile is not lost" \
   "$(for i in 6 7 8; do pid_of r$i.ljp; done | tr '\n' ' ')" "$(workers)"
 
+# A request that the server never takes does not keep the others waiting for ever.
+mkdir aside
+cp r1.ljp aside/1.ljp
+cp r2.ljp aside/2.ljp
+cp r3.ljp aside/3.ljp
+plan srv 500 500 500 500 500 ok ok 500
+"$ljprof" push --to otlp --retry 0.2 --look 0.1 --aside 1.4 "$url" \
+  --follow aside 2> said &
+pusher=$!
+reach srv 3
+stop
+same "one that is refused with 500 again and again goes last" \
+  "$(for i in 2 3 1; do pid_of r$i.ljp; done)" \
+  "$(while read -r number; do
+    python3 "$e2e/pushed.py" otlp route "srv/$number.body" |
+      sed -n 's/^- label service.instance.id //p'
+  done < srv/taken)"
+grep -q '1.ljp: the server answers 500: .*, 5 times: it is set aside' said ||
+  fail "$(cat said)"
+grep -q '3 sent .*, 1 were set aside' said || fail "$(cat said)"
+ok "... and that is said"
+rm -rf aside
+
 # kill -9 again and again, with an engine that is slow now and then: nothing is
 # lost, and nothing is taken twice but what was in doubt.
 plan srv 503 late ok late 429 ok late

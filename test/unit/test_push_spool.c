@@ -20,6 +20,7 @@ enum { BUDGET = 1 << 20, BODY = 1009 };
 static char path[64];
 static bool disk_full;  /* No record finds room in the journal. */
 static bool file_frees; /* A file that goes makes room. */
+static uint64_t now_ms;
 
 ssize_t __real_pwrite(int fd, const void *data, size_t len, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at);
@@ -73,8 +74,7 @@ static int add(struct ljp_spool *s, uint8_t n)
 /* The first byte of the first id; 0: none waits. */
 static uint8_t first(struct ljp_spool *s, struct ljp_request *r)
 {
-  int error;
-  if (!ljp_spool_first(s, r, &error))
+  if (!ljp_spool_next(s, now_ms, r))
     return 0;
   free(r->body);
   return r->id[0];
@@ -150,12 +150,40 @@ static void a_strict_spool_waits_for_room(void **state)
   ljp_spool_close(&s);
 }
 
+static void one_that_is_set_aside_lets_others_go_first(void **state)
+{
+  struct ljp_spool s;
+  struct ljp_request r;
+  (void)state;
+  open_spool(&s);
+  for (uint8_t n = 1; n <= 3; n++)
+    assert_int_equal(add(&s, n), 0);
+  now_ms = 100;
+  assert_int_equal(first(&s, &r), 1);
+  ljp_spool_set_aside(&s, r.number, 107);
+  assert_true(ljp_spool_is_aside(&s, r.number));
+  now_ms = 200;
+  assert_int_equal(first(&s, &r), 2);
+  assert_int_equal(ljp_spool_note(&s, &r, LJP_JOURNAL_SENT), 0);
+  assert_int_equal(first(&s, &r), 3);
+  assert_int_equal(ljp_spool_note(&s, &r, LJP_JOURNAL_SENT), 0);
+  now_ms = 106;
+  assert_int_equal(first(&s, &r), 0);
+  now_ms = 107;
+  assert_int_equal(first(&s, &r), 1);
+  assert_int_equal(ljp_spool_note(&s, &r, LJP_JOURNAL_SENT), 0);
+  assert_int_equal(s.count, 0);
+  ljp_spool_close(&s);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_full_disk_loses_no_request, begin, end),
       cmocka_unit_test_setup_teardown(
           a_strict_spool_drops_the_oldest_of_the_others, begin, end),
+      cmocka_unit_test_setup_teardown(
+          one_that_is_set_aside_lets_others_go_first, begin, end),
       cmocka_unit_test_setup_teardown(a_strict_spool_waits_for_room, begin,
                                       end),
   };

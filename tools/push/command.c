@@ -114,6 +114,7 @@ static void push_tell(const struct ljp_push *push)
                {push->refused, "were refused"},
                {push->doubtful, "may have been sent"},
                {push->unreadable, "could not be read"},
+               {push->aside, "were set aside"},
                {push->unsent, "were not sent"},
                {push->gone, "were gone"},
                {s ? s->dropped : 0, "were dropped"},

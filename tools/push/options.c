@@ -51,6 +51,9 @@ static const char options_help[] =
     "                   double, up to a minute\n"
     "  --give-up SECONDS\n"
     "                   FILE...: stop trying after this time (60)\n"
+    "  --aside SECONDS  let others go before a request that the server has "
+    "answered with\n"
+    "                   errors for this time (300)\n"
     "  --spool DIR      keep what waits in DIR, and what was sent in its "
     "journal,\n"
     "                   so that a file is sent once (--follow: DIR/.push)\n"
@@ -167,7 +170,7 @@ int ljp_push_options(int argc, char **argv, struct ljp_push *push,
 {
   struct ljp_push_options *o = &push->options;
   const char *to = NULL, *timeout = NULL, *retry = NULL, *give_up = NULL;
-  const char *budget = NULL, *look = NULL, *doubt = NULL;
+  const char *budget = NULL, *look = NULL, *doubt = NULL, *aside = NULL;
   unsigned words = 0;
   uint64_t timeout_ms = 30000;
   const struct ljp_flag flags[] = {
@@ -188,6 +191,7 @@ int ljp_push_options(int argc, char **argv, struct ljp_push *push,
       {"--timeout", NULL, &timeout},
       {"--retry", NULL, &retry},
       {"--give-up", NULL, &give_up},
+      {"--aside", NULL, &aside},
       {"--spool", NULL, &c->spool},
       {"--budget", NULL, &budget},
       {"--in-doubt", NULL, &doubt},
@@ -201,6 +205,7 @@ int ljp_push_options(int argc, char **argv, struct ljp_push *push,
   c->look_ms = 10000;
   o->first_wait_ms = 1000;
   o->give_up_ms = 60000;
+  o->aside_ms = 300000;
   int code = ljp_command_words("push", options_help, argc, argv, flags,
                                sizeof flags / sizeof *flags, c->words, &words);
   if (code < 0)
@@ -213,6 +218,8 @@ int ljp_push_options(int argc, char **argv, struct ljp_push *push,
     code = options_seconds("--retry", retry, &o->first_wait_ms);
   if (code < 0)
     code = options_seconds("--give-up", give_up, &o->give_up_ms);
+  if (code < 0)
+    code = options_seconds("--aside", aside, &o->aside_ms);
   if (code < 0)
     code = options_seconds("--look", look, &c->look_ms);
   if (code < 0)

@@ -28,7 +28,7 @@ struct ljp_push_options {
   const char *set[LJP_OPTION_TIMES];             /* "KEY=VALUE" */
   bool all_labels, no_symbols, lua;
   bool skip_doubtful;
-  uint64_t first_wait_ms, give_up_ms;
+  uint64_t first_wait_ms, give_up_ms, aside_ms;
 };
 
 struct ljp_push {
@@ -40,7 +40,10 @@ struct ljp_push {
   uint64_t sent_bytes;
   const char *found_service; /* As the folder says; NULL: it does not. */
   uint64_t attempts; /* By this process, of the request that is being sent. */
-  uint64_t waits;    /* In a row: the next one is longer. */
+  uint64_t answers;  /* To these, in a row: the server is there. */
+  uint64_t answered_ms;   /* When the first of them came. */
+  uint64_t aside;         /* How often a request was set aside. */
+  uint64_t waits;         /* In a row: the next one is longer. */
   uint64_t next_send_ms;  /* The end of such a wait; 0: none. */
   uint64_t seed;          /* Of the jitter. */
   uint32_t told_keys[32]; /* Hashes of renamed keys that were told. */

@@ -115,6 +115,35 @@ static void send_outcome(struct ljp_push *push, const struct ljp_request *r,
   }
 }
 
+/* Whether a request has kept the others waiting for long enough, although the
+** server is there: then it waits in the spool, and the others go. */
+static bool send_sets_aside(struct ljp_push *push, const struct ljp_request *r,
+                            bool answered, const char *why)
+{
+  enum { ATTEMPTS = 5 };
+  const uint64_t now_ms = ljp_push_now_ms();
+  if (!answered || !push->spool) {
+    push->answers = 0;
+    return false;
+  }
+  if (!push->answers++)
+    push->answered_ms = now_ms;
+  bool again = ljp_spool_is_aside(push->spool, r->number);
+  if (!again && (push->answers < ATTEMPTS ||
+                 now_ms - push->answered_ms < push->options.aside_ms))
+    return false;
+  if (!again) {
+    push->aside++;
+    ljp_command_error("push",
+                      "%s: %s, %" PRIu64 " times: it is set aside, and "
+                      "others go first",
+                      r->source, why, push->answers);
+  }
+  ljp_spool_set_aside(push->spool, r->number, now_ms + push->options.aside_ms);
+  push->attempts = push->answers = push->waits = 0;
+  return true;
+}
+
 uint64_t ljp_push_send(struct ljp_push *push, const struct ljp_request *r)
 {
   static struct ljp_answer answer;
@@ -140,15 +169,17 @@ uint64_t ljp_push_send(struct ljp_push *push, const struct ljp_request *r)
   v = ljp_answer_judge(&answer, push->options.engine, (int64_t)now.tv_sec);
   if (v.kind == LJP_VERDICT_RETRY ||
       (v.kind == LJP_VERDICT_UNKNOWN && !push->options.skip_doubtful)) {
-    uint64_t wait = send_wait(push, v.wait_ms);
-    if (push->waits == 1)
-      ljp_command_note("push", "%s: %s; trying again", push->http.url, v.text);
     /* The journal says TRYING only while the server may have it. */
     if (v.kind == LJP_VERDICT_RETRY && !tried)
       send_note(push, r, LJP_JOURNAL_TAKEN);
+    if (send_sets_aside(push, r, answer.exchange == LJP_EXCHANGE_DONE, v.text))
+      return 0;
+    uint64_t wait = send_wait(push, v.wait_ms);
+    if (push->waits == 1)
+      ljp_command_note("push", "%s: %s; trying again", push->http.url, v.text);
     return wait;
   }
-  push->attempts = 0;
+  push->attempts = push->answers = 0;
   send_outcome(push, r, &v);
   return 0;
 }
@@ -160,7 +191,7 @@ void ljp_push_send_due(struct ljp_push *push)
   if (!push->spool || ljp_push_now_ms() < push->next_send_ms)
     return;
   while (!wait && !push->wrong && !push->error && !send_stop &&
-         ljp_spool_first(push->spool, &r, &push->error)) {
+         ljp_spool_next(push->spool, ljp_push_now_ms(), &r)) {
     wait = ljp_push_send(push, &r);
     free(r.body);
   }

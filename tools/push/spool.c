@@ -106,7 +106,7 @@ static bool spool_insert(struct ljp_spool *s, uint64_t number, uint64_t bytes)
     s->waiting[at] = s->waiting[at - 1];
     at--;
   }
-  s->waiting[at] = (struct ljp_spool_entry){number, bytes};
+  s->waiting[at] = (struct ljp_spool_entry){.number = number, .bytes = bytes};
   s->bytes += bytes;
   return true;
 }
@@ -130,7 +130,7 @@ static int spool_record(struct ljp_spool *s, const struct ljp_request *r,
 }
 
 /* A request that cannot be read is kept under another name, for people. */
-static void spool_set_aside(struct ljp_spool *s, uint64_t number)
+static void spool_keep_damaged(struct ljp_spool *s, uint64_t number)
 {
   char name[NAME_BYTES], aside[NAME_BYTES];
   spool_name(name, number, "request");
@@ -151,7 +151,7 @@ static int spool_find(struct ljp_spool *s, const char *name, uint64_t number)
   if (!whole) {
     if (number > s->journal.last)
       s->journal.last = number;
-    spool_set_aside(s, number);
+    spool_keep_damaged(s, number);
     return 0;
   }
   if (r.engine != s->engine)
@@ -310,7 +310,7 @@ static bool spool_read(struct ljp_spool *s, uint32_t at, struct ljp_request *r)
     return true;
   }
   free(data);
-  spool_set_aside(s, number);
+  spool_keep_damaged(s, number);
   spool_forget(s, at);
   return false;
 }
@@ -354,13 +354,48 @@ int ljp_spool_add(struct ljp_spool *s, struct ljp_request *r)
   return error ? error : spool_record(s, r, LJP_JOURNAL_TAKEN);
 }
 
-bool ljp_spool_first(struct ljp_spool *s, struct ljp_request *r, int *error)
+/* s->count: there is none. */
+static uint32_t spool_find_next(const struct ljp_spool *s, uint64_t now_ms)
 {
-  *error = 0;
-  while (s->count)
-    if (spool_read(s, 0, r))
+  uint32_t at = 0;
+  while (at < s->count && s->waiting[at].aside_until_ms)
+    at++;
+  if (at == s->count)
+    for (at = 0; at < s->count && s->waiting[at].aside_until_ms > now_ms; at++)
+      ;
+  return at;
+}
+
+bool ljp_spool_next(struct ljp_spool *s, uint64_t now_ms, struct ljp_request *r)
+{
+  uint32_t at;
+  while ((at = spool_find_next(s, now_ms)) < s->count)
+    if (spool_read(s, at, r))
       return true;
   return false;
+}
+
+static struct ljp_spool_entry *spool_entry(const struct ljp_spool *s,
+                                           uint64_t number)
+{
+  for (uint32_t at = 0; at < s->count; at++)
+    if (s->waiting[at].number == number)
+      return &s->waiting[at];
+  return NULL;
+}
+
+void ljp_spool_set_aside(struct ljp_spool *s, uint64_t number,
+                         uint64_t until_ms)
+{
+  struct ljp_spool_entry *entry = spool_entry(s, number);
+  if (entry)
+    entry->aside_until_ms = until_ms;
+}
+
+bool ljp_spool_is_aside(const struct ljp_spool *s, uint64_t number)
+{
+  const struct ljp_spool_entry *entry = spool_entry(s, number);
+  return entry && entry->aside_until_ms;
 }
 
 /* The oldest request but this one; s->count: there is none. */
@@ -388,9 +423,8 @@ int ljp_spool_note(struct ljp_spool *s, const struct ljp_request *r,
     error = spool_record(s, r, what);
   if (error || !final)
     return error;
-  for (at = 0; at < s->count && s->waiting[at].number != r->number; at++)
-    ;
-  if (at < s->count)
-    spool_forget(s, at);
+  const struct ljp_spool_entry *entry = spool_entry(s, r->number);
+  if (entry)
+    spool_forget(s, (uint32_t)(entry - s->waiting));
   return 0;
 }

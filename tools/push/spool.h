@@ -2,7 +2,7 @@
 ** Spool: a folder with requests that wait for their server, and the journal of
 ** what has become of them. Each request is a file of its own,
 ** NUMBER.request, that appears when it is complete. Requests are sent in the
-** order of their numbers. The sizes of the files add up to no more than the
+** order of their numbers; one that was set aside lets the others go first. The sizes of the files add up to no more than the
 ** budget: when there is no room, the oldest requests go, and are counted.
 **
 ** One process uses a spool, by a lock on the file `lock`. One thread.
@@ -36,6 +36,8 @@ struct ljp_request {
 
 struct ljp_spool_entry {
   uint64_t number, bytes;
+  uint64_t
+      aside_until_ms; /* Others go before it until then; 0: it goes first. */
 };
 
 struct ljp_spool {
@@ -61,9 +63,16 @@ void ljp_spool_close(struct ljp_spool *s);
 ** than the budget; then it is counted as dropped. */
 int ljp_spool_add(struct ljp_spool *s, struct ljp_request *r);
 
-/* Reads the first request that waits. false: none waits. A damaged one is
-** counted and dropped on the way. *error: an errno of the journal. */
-bool ljp_spool_first(struct ljp_spool *s, struct ljp_request *r, int *error);
+/* Reads the request that is to be sent next: the first that was not set aside, else
+** one whose time has come. false: there is none. A damaged one is counted and
+** dropped on the way. */
+bool ljp_spool_next(struct ljp_spool *s, uint64_t now_ms,
+                    struct ljp_request *r);
+
+/* Lets all others go before this request until then. */
+void ljp_spool_set_aside(struct ljp_spool *s, uint64_t number,
+                         uint64_t until_ms);
+bool ljp_spool_is_aside(const struct ljp_spool *s, uint64_t number);
 
 /* Notes what has become of a request; if that is final, its file goes. When the
 ** disk is full, that file goes first and makes room for the record; for TRYING of a
