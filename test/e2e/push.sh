@@ -224,6 +224,18 @@ if command -v openssl > /dev/null; then
   push --to pyroscope --ca cert.pem "$url" x.ljp 2> /dev/null ||
     fail "--ca: not sent"
   same "--ca trusts it" 1 "$(taken tls)"
+  # A folder of the system's authorities that has the server's certificate.
+  mkdir authorities
+  cp cert.pem "authorities/$(openssl x509 -hash -noout -in cert.pem).0"
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \
+    -subj /CN=other -keyout other.key -out other.pem 2> /dev/null
+  # shellcheck disable=SC2016 # for that shell
+  alone='mount --bind authorities /etc/ssl/certs && exec "$@"'
+  if unshare -rm sh -c "$alone" sh true 2> /dev/null; then
+    refuses "--ca FILE: the system's authorities do not count" 1 "certificate" \
+      unshare -rm sh -c "$alone" sh "$ljprof" push --to pyroscope \
+      --ca other.pem "$url" x.ljp
+  fi
   refuses "a certificate of another host" 1 "SSL" \
     push --to pyroscope --ca cert.pem --give-up 0.05 "https://localhost:$port" \
     x.ljp

@@ -223,7 +223,8 @@ static bool http_set(struct ljp_http *http, struct curl_slist *headers,
          SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
          SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_NOSIGNAL, 1L) &&
          SET(CURLOPT_SSL_VERIFYPEER, 1L) && SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
-         (!http->ca_file || SET(CURLOPT_CAINFO, http->ca_file)) &&
+         (!http->ca_file || (SET(CURLOPT_CAINFO, http->ca_file) &&
+                             SET(CURLOPT_CAPATH, (char *)NULL))) &&
          SET(CURLOPT_FRESH_CONNECT, 1L) && SET(CURLOPT_FORBID_REUSE, 1L) &&
          SET(CURLOPT_HTTP_VERSION, version) && SET(CURLOPT_POST, 1L) &&
          SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len) &&
