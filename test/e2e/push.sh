@@ -212,6 +212,13 @@ refuses "no token file" 1 "'none': No such file" \
   push --to pyroscope --token-file none "$url" x.ljp
 refuses "a token over plain HTTP" 2 "is not sent over http://" \
   push --to pyroscope --token-file token http://profiles.example x.ljp
+refuses "a token to a name that begins like an address of this machine" 2 \
+  "is not sent over http://" \
+  push --to pyroscope --token-file token http://127.0.0.1.evil.example x.ljp
+plan srv
+http_proxy=http://127.0.0.1:1 push --to pyroscope --token-file token \
+  --give-up 0.05 "$url" x.ljp 2> said || fail "with a proxy: $(cat said)"
+same "no proxy stands between us and this machine" 1 "$(taken srv)"
 if command -v openssl > /dev/null; then
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \
     -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout key.pem \

@@ -5,6 +5,7 @@
 */
 #include "tools/push/http.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +26,14 @@ static const struct {
 #undef LJP_X
 };
 
-/* Whether an address is this machine, where no network sees a token. */
+/* Whether an address is this machine, where no network sees a token. A name that
+** begins like such an address may be anything. */
 static bool http_is_local(const char *host)
 {
+  struct in_addr address;
   return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
-         strncmp(host, "127.", 4) == 0;
+         (inet_pton(AF_INET, host, &address) == 1 &&
+          ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
 static const char *http_check(struct ljp_http *http, CURLU *u)
@@ -55,7 +59,8 @@ static const char *http_check(struct ljp_http *http, CURLU *u)
   curl_free(part);
   if (why || curl_url_get(u, CURLUPART_HOST, &part, 0) != CURLUE_OK)
     return why ? why : "this URL has no host";
-  if (plain && http->token_file && !http_is_local(part))
+  http->local = http_is_local(part);
+  if (plain && http->token_file && !http->local)
     why = "a token is not sent over http:// to another machine: use https://";
   curl_free(part);
   return why;
@@ -222,6 +227,8 @@ static bool http_set(struct ljp_http *http, struct curl_slist *headers,
   return SET(CURLOPT_URL, http->target) &&
          SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
          SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_NOSIGNAL, 1L) &&
+         /* A proxy is on the network, and knows no way back. */
+         (!http->local || SET(CURLOPT_NOPROXY, "*")) &&
          SET(CURLOPT_SSL_VERIFYPEER, 1L) && SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
          (!http->ca_file || (SET(CURLOPT_CAINFO, http->ca_file) &&
                              SET(CURLOPT_CAPATH, (char *)NULL))) &&

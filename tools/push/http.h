@@ -16,6 +16,7 @@ struct ljp_http {
   const char *tenant;     /* NULL: none. */
   long timeout_ms;
   char *target; /* From here hidden. */
+  bool local;   /* The target is this machine. */
   void *curl;
 };
 
