@@ -126,6 +126,12 @@ refuses "... nor does it on a connection that was used before" 1 \
   "is not sent again" push --to pyroscope --in-doubt skip "$url" x.ljp y.ljp
 same "... which libcurl would send again by itself" "2 2" \
   "$(requests srv) $(taken srv)"
+plan srv 403 403 403 403
+https_proxy=$url
+export https_proxy
+refuses "what a proxy refuses was not sent" 1 "x.ljp: not sent" \
+  push --to pyroscope --in-doubt skip --give-up 0.01 https://h.example x.ljp
+unset https_proxy
 plan srv hang ok
 push --to pyroscope --timeout 1 "$url" x.ljp 2> said || fail "$(cat said)"
 same "a server that never answers is left" 2 "$(requests srv)"

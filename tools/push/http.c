@@ -264,12 +264,12 @@ void ljp_http_send(struct ljp_http *http, const uint8_t *body, size_t len,
       code = CURLE_OK;
     a->exchange = http_exchange(code);
     curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &a->status);
-    if (code == CURLE_OPERATION_TIMEDOUT) {
-      double connected = 0;
-      curl_easy_getinfo(http->curl, CURLINFO_PRETRANSFER_TIME, &connected);
-      if (connected <= 0)
-        a->exchange = LJP_EXCHANGE_UNSENT;
-    }
+    /* Whatever went wrong before the transfer began (a proxy, a handshake), the
+    ** server has nothing of the request. */
+    curl_off_t begun_us = 0;
+    curl_easy_getinfo(http->curl, CURLINFO_PRETRANSFER_TIME_T, &begun_us);
+    if (a->exchange == LJP_EXCHANGE_BROKEN && begun_us <= 0)
+      a->exchange = LJP_EXCHANGE_UNSENT;
     if (code != CURLE_OK)
       snprintf(a->error, sizeof a->error, "%s",
                *error ? error : curl_easy_strerror(code));
