@@ -4,6 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 . "$SOURCE_DIR/test/e2e/push_lib.sh"
 pusher=''
+# shellcheck disable=SC2034 # for record: one profile, one request
+memory=''
 # shellcheck disable=SC2016,SC2034 # for end_test()
 at_end='kill $pusher $engine_pid 2> /dev/null'
 follow() {
@@ -61,7 +63,7 @@ cp r4.ljp st/.hidden
 mv st/.hidden "$(segment 4 104)"
 reach srv 4
 python3 "$e2e/pushed.py" pyroscope route srv/4.body > got
-grep -qx 'memory label service_name shop' got || fail "$(cat got)"
+grep -qx 'process_cpu label service_name shop' got || fail "$(cat got)"
 ok "the folder names the service"
 refuses "a second pusher on the spool" 1 "another ljprof push uses it" \
   "$ljprof" push --to pyroscope "$url" --follow st
@@ -124,7 +126,7 @@ rm -rf srv/taken
 stop
 engine srv
 url=http://127.0.0.1:$port
-plan srv 503
+plan srv 429
 follow "$url" --follow st
 reach srv 3
 stop

@@ -55,7 +55,9 @@ data = open(sys.argv[1], "rb").read()
 print(sum(data[i + 8] == int(sys.argv[2]) for i in range(0, len(data), 40)))' "$@"
 }
 
-# record NAME [SCALE]: a file with CPU time and memory, labelled.
+# record NAME [SCALE]: a file with CPU time, labelled, and memory, unless $memory is
+# empty. For Pyroscope each is a request.
+memory='--memory --sample 4096'
 record() {
   cat > labels.lua << 'END'
 local label = require("misc").profile.label
@@ -75,7 +77,8 @@ for i = 1, 8 do
   fill(101)
 end
 END
-  "$ljprof" record --memory --sample 4096 --force -o "$1" -- \
+  # shellcheck disable=SC2086 # words
+  "$ljprof" record $memory --force -o "$1" -- \
     "$BUILD_DIR/bin/luajit" labels.lua "${2:-1}" 2> /dev/null
 }
 

@@ -12,6 +12,8 @@ start() {
   victim=$!
 }
 victim=''
+# shellcheck disable=SC2034 # for record
+memory=''
 # shellcheck disable=SC2016,SC2034 # for end_test()
 at_end='kill -9 $victim $engine_pid 2> /dev/null'
 # stored: the workers of the requests that the engine has taken, in their order.
@@ -118,12 +120,14 @@ ok "... and none was lost: $(wc -l < bodies) taken, $doubtful in doubt"
 
 # No room: the oldest go.
 rm -rf sp
+plan srv
+push --worker w1 "$url" ?.ljp 2> /dev/null
+# Room for two, whichever they are: a request has a head of 256 bytes.
+size=$((2 * (300 + $(wc -c srv/*.body | grep -v total | sort -n | awk 'END { print $1 }'))))
 stop_engine
-size=100M
 for i in 1 2 3 4 5; do
   push --spool sp --budget $size --worker w$i --give-up 0.02 "$url" $i.ljp \
     2> said && fail "sent"
-  size=$(($(wc -c < "$(find sp -name '*.request' | head -n 1)") * 5 / 2))
 done
 grep -q 'the spool is full: .* were dropped, the oldest first' said ||
   fail "$(cat said)"
@@ -144,6 +148,35 @@ push --spool sp --budget $size "$url" 1.ljp 2> said
 same "what was dropped stays so" 0 "$(requests srv)"
 refuses "a request that never fits" 1 "is larger than the budget" \
   push --spool sp2 --budget 1K "$url" 1.ljp
+
+# Pyroscope gets a request for each profile of a file, each with its own outcome.
+memory='--memory --sample 4096'
+record 6.ljp
+sums_of 6.ljp | grep -v route | sort > want
+# sums: of what was taken.
+sums() {
+  while read -r number; do
+    python3 "$e2e/pushed.py" pyroscope route "srv/$number.body"
+  done < srv/taken | grep -E '^(process_cpu|memory) [a-z_]* [0-9]*$' | sort
+}
+plan srv ok 429 ok
+push --spool sp4 --in-doubt skip "$url" 6.ljp 2> said || fail "$(cat said)"
+same "a profile that is refused for a while costs none of the others twice" \
+  "3 $(cat want)" "$(requests srv) $(sums)"
+plan srv 503
+push --spool sp5 --in-doubt skip "$url" 6.ljp 2> said && fail "503: success"
+grep -q '6.ljp (process_cpu): .* may have it, so it is not sent again' said ||
+  fail "$(cat said)"
+same "after 503 Pyroscope may have it" "$(grep memory want)" "$(sums)"
+stop_engine
+push --spool sp6 --give-up 0.05 "$url" 6.ljp 2> said && fail "sent"
+truncate -s 40 sp6/journal # As if it was ended between the two.
+rm "$(find sp6 -name '*.request' | sort | tail -n 1)"
+engine srv
+url=http://127.0.0.1:$port
+plan srv
+push --spool sp6 "$url" 6.ljp 2> said || fail "$(cat said)"
+same "an end between the profiles of a file loses none" "$(cat want)" "$(sums)"
 
 # Damage.
 rm -rf sp

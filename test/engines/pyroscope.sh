@@ -47,12 +47,12 @@ for i in 01 02 03 04 05 06 07 08 09; do
   esac
 done
 for _ in $(seq 600); do
-  [ "$(outcomes st/.push/journal 3)" -lt 9 ] || break
+  [ "$(outcomes st/.push/journal 3)" -lt 18 ] || break
   sleep 0.1
 done
 kill $pusher
 wait $pusher 2> /dev/null || :
-grep -q '^ljprof push: 9 sent' said || fail "$(cat said)"
+grep -q '^ljprof push: 18 sent' said || fail "$(cat said)"
 compare "after two kills of the server" $CPU fault cpu f0?.pb.gz
 compare "after two kills of the server" memory:alloc_space:bytes:space:bytes \
   fault alloc_space f0?.pb.gz

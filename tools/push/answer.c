@@ -99,8 +99,12 @@ static void answer_excerpt(const struct ljp_answer *a, char text[256])
   text[n] = '\0';
 }
 
-static enum ljp_verdict_kind answer_http_kind(long status)
+static enum ljp_verdict_kind answer_http_kind(long status,
+                                              enum ljp_engine engine)
 {
+  /* Pyroscope's stores may have a profile of which one of them says such a thing. */
+  if (engine == LJP_ENGINE_PYROSCOPE && (status == 500 || status == 503))
+    return LJP_VERDICT_UNKNOWN;
   if (status == 408 || status == 425 || status == 429)
     return LJP_VERDICT_RETRY;
   if (status == 401 || status == 403 || status == 404 || status == 405 ||
@@ -224,7 +228,7 @@ struct ljp_verdict ljp_answer_judge(const struct ljp_answer *a,
              a->status, a->location);
   } else {
     answer_excerpt(a, excerpt);
-    v.kind = answer_http_kind(a->status);
+    v.kind = answer_http_kind(a->status, engine);
     snprintf(v.text, sizeof v.text, "the server answers %ld%s%s", a->status,
              *excerpt ? ": " : "", excerpt);
   }

@@ -1,8 +1,8 @@
 /*
 ** ljprof push: sends profiles to Pyroscope, Parca, or what takes OTLP profiles.
 **
-** One file is one request, so that a server has it whole or not at all. With a
-** spool, a request is on disk before it is sent, and its outcome before the next
+** What a server takes whole or not at all is one request: a file, or for Pyroscope a
+** profile of it. With a spool, a request is on disk before it is sent, and its outcome before the next
 ** one goes.
 */
 #include <errno.h>
@@ -14,18 +14,36 @@
 #include "tools/push/options.h"
 #include "tools/shared/identity.h"
 
-bool ljp_push_take(struct ljp_push *push, const char *file, const char *shown,
-                   struct ljp_request *r)
+/* Puts requests into the spool; those that it has, from a start that was ended in
+** between, are left out. Returns 0 or an errno. */
+static int push_keep(struct ljp_push *push, struct ljp_push_requests *requests)
 {
   int error = 0;
-  switch (ljp_push_encode(push, file, shown, r)) {
+  for (unsigned i = 0; i < requests->count && !error; i++) {
+    struct ljp_request *r = &requests->list[i];
+    if (ljp_journal_find(&push->spool->journal, r->id))
+      continue;
+    error = ljp_spool_add(push->spool, r);
+    if (error == EFBIG) {
+      ljp_command_error("push", "%s: is larger than the budget of the spool",
+                        r->source);
+      error = 0;
+    }
+  }
+  return error;
+}
+
+bool ljp_push_take(struct ljp_push *push, const char *file, const char *shown,
+                   const uint8_t id[16], struct ljp_push_requests *out)
+{
+  int error = 0;
+  switch (ljp_push_encode(push, file, shown, id, out)) {
   case LJP_ENCODED_GROWING:
     return false;
   case LJP_ENCODED_EMPTY:
     push->empty++;
     if (push->spool)
-      error =
-          ljp_journal_add(&push->spool->journal, r->id, 0, LJP_JOURNAL_EMPTY);
+      error = ljp_journal_add(&push->spool->journal, id, 0, LJP_JOURNAL_EMPTY);
     break;
   case LJP_ENCODED_FAILED:
     push->unreadable++;
@@ -33,14 +51,8 @@ bool ljp_push_take(struct ljp_push *push, const char *file, const char *shown,
   case LJP_ENCODED:
     if (!push->spool)
       return true;
-    error = ljp_spool_add(push->spool, r);
-    if (error == EFBIG) {
-      ljp_command_error("push", "%s: is larger than the budget of the spool",
-                        shown);
-      error = 0;
-    }
-    free(r->body);
-    r->body = NULL;
+    error = push_keep(push, out);
+    ljp_push_free(out);
   }
   push->error = error;
   return true;
@@ -84,22 +96,24 @@ static void push_spooled(struct ljp_push *push, uint64_t until)
 
 static void push_file(struct ljp_push *push, const char *file, uint64_t until)
 {
-  struct ljp_request r = {0};
+  struct ljp_push_requests requests = {.count = 0};
+  uint8_t id[LJP_IDENTITY_BYTES];
   /* So that nothing is dropped while the server takes what waits. */
   ljp_push_send_due(push);
-  int error = ljp_identify(file, r.id);
+  int error = ljp_identify(file, id);
   push->files++;
   if (error) {
     ljp_command_error("push", "%s: %s", file, ljp_errno_text(error));
     push->unreadable++;
-  } else if (push->spool && ljp_journal_find(&push->spool->journal, r.id)) {
+  } else if (push->spool && ljp_journal_find(&push->spool->journal, id)) {
     push->known++;
-  } else if (!ljp_push_take(push, file, file, &r)) {
+  } else if (!ljp_push_take(push, file, file, id, &requests)) {
     ljp_command_error("push", "%s: is still being recorded", file);
     push->unreadable++;
-  } else if (r.body) {
-    push_direct(push, &r, until);
-    free(r.body);
+  } else {
+    for (unsigned i = 0; i < requests.count; i++)
+      push_direct(push, &requests.list[i], until);
+    ljp_push_free(&requests);
   }
 }
 

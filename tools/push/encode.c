@@ -1,7 +1,8 @@
 /*
-** Makes the request of a file: for Pyroscope and Parca up to three profiles in
-** pprof's format (CPU, wall, memory), for OTLP one message. One file is one
-** request, so a server takes it as a whole.
+** Makes the requests of a file. For Pyroscope and Parca a file becomes up to three
+** profiles in pprof's format (CPU, wall, memory). Pyroscope stores each profile of a
+** request for itself, and may fail in between, so there each has a request of its
+** own. For Parca, and for OTLP, the file is one request.
 */
 #include <tools/push/push.pb-c.h> /* Generated. */
 
@@ -30,6 +31,7 @@ static const struct {
     {"memory", LJP_VALUE_ALLOC_OBJECTS, LJP_VALUE_INUSE_SPACE},
 };
 enum { GROUPS = sizeof encode_groups / sizeof *encode_groups };
+_Static_assert((int)GROUPS <= (int)LJP_PUSH_PROFILES, "a request for each");
 
 static void encode_take(void *ctx, const char *data, size_t len)
 {
@@ -142,28 +144,47 @@ static enum ljp_status encode_pack(const ProtobufCMessage *m, size_t before,
   return LJP_OK;
 }
 
-static enum ljp_status encode_pyroscope(struct encode_parts *parts,
+/* The request of one profile. */
+static enum ljp_status encode_pyroscope(struct encode_parts *parts, size_t i,
                                         struct ljp_request *r)
 {
   Ljp__Push__PyroscopeRequest request = LJP__PUSH__PYROSCOPE_REQUEST__INIT;
-  Ljp__Push__PyroscopeSeries series[GROUPS], *list[GROUPS];
-  Ljp__Push__PyroscopeSample samples[GROUPS], *sample_list[GROUPS];
-  for (size_t i = 0; i < parts->count; i++) {
-    ljp__push__pyroscope_sample__init(&samples[i]);
-    samples[i].raw_profile =
-        (ProtobufCBinaryData){parts->profiles[i].len, parts->profiles[i].data};
-    samples[i].id = encode_text(parts->uuids[i]);
-    sample_list[i] = &samples[i];
-    ljp__push__pyroscope_series__init(&series[i]);
-    series[i].n_labels = parts->label_count + 1;
-    series[i].labels = parts->lists[i];
-    series[i].n_samples = 1;
-    series[i].samples = &sample_list[i];
-    list[i] = &series[i];
-  }
-  request.n_series = parts->count;
-  request.series = list;
+  Ljp__Push__PyroscopeSeries series = LJP__PUSH__PYROSCOPE_SERIES__INIT;
+  Ljp__Push__PyroscopeSample sample = LJP__PUSH__PYROSCOPE_SAMPLE__INIT;
+  Ljp__Push__PyroscopeSeries *list = &series;
+  Ljp__Push__PyroscopeSample *samples = &sample;
+  sample.raw_profile =
+      (ProtobufCBinaryData){parts->profiles[i].len, parts->profiles[i].data};
+  sample.id = encode_text(parts->uuids[i]);
+  series.n_labels = parts->label_count + 1;
+  series.labels = parts->lists[i];
+  series.n_samples = 1;
+  series.samples = &samples;
+  request.n_series = 1;
+  request.series = &list;
   return encode_pack(&request.base, 0, r);
+}
+
+/* The requests of all profiles. The last one has the id of the file: if the journal
+** knows that, all others are in the spool as well. */
+static enum ljp_status encode_each(struct encode_parts *parts,
+                                   struct ljp_push_requests *out)
+{
+  const struct ljp_request whole = out->list[0];
+  enum ljp_status status = LJP_OK;
+  for (size_t i = 0; i < parts->count && !status; i++) {
+    struct ljp_request *r = &out->list[out->count];
+    *r = whole;
+    if (i + 1 < parts->count)
+      r->id[0] ^= (uint8_t)(i + 1);
+    snprintf(r->source + strlen(r->source),
+             sizeof r->source - strlen(r->source), " (%.*s)",
+             (int)parts->names[i].value.len,
+             (const char *)parts->names[i].value.data);
+    if (!(status = encode_pyroscope(parts, i, r)))
+      out->count++;
+  }
+  return status;
 }
 
 /* gRPC puts five bytes before a message: not compressed, and its length. */
@@ -230,8 +251,10 @@ static enum ljp_status encode_otlp(struct ljp_export *e,
 }
 
 static enum ljp_status encode_all(struct ljp_push *push, struct ljp_export *e,
-                                  const char *service, struct ljp_request *r)
+                                  const char *service,
+                                  struct ljp_push_requests *out)
 {
+  struct ljp_request *r = &out->list[0];
   struct encode_parts *parts = calloc(1, sizeof *parts);
   char room[LJP_PUSH_LABEL_ROOM];
   struct ljp_push_labels labels = ljp_push_labels(
@@ -240,7 +263,10 @@ static enum ljp_status encode_all(struct ljp_push *push, struct ljp_export *e,
   enum ljp_status status = parts ? LJP_OK : LJP_ERR_MEM;
   if (!parts || engine == LJP_ENGINE_OTLP) {
     free(parts);
-    return status ? status : encode_otlp(e, &labels, service, r);
+    if (!status)
+      status = encode_otlp(e, &labels, service, r);
+    out->count = !status;
+    return status;
   }
   encode_label(&parts->labels[0], ljp_push_service_key(engine), service);
   for (unsigned i = 0; i < labels.count; i++)
@@ -255,9 +281,12 @@ static enum ljp_status encode_all(struct ljp_push *push, struct ljp_export *e,
   e->renamed = ljp_push_tell_renamed;
   e->renamed_ctx = push;
   status = encode_profiles(parts, e, r->id);
-  if (!status)
-    status = engine == LJP_ENGINE_PARCA ? encode_parca(parts, r)
-                                        : encode_pyroscope(parts, r);
+  if (!status && engine == LJP_ENGINE_PYROSCOPE) {
+    status = encode_each(parts, out);
+  } else if (!status) {
+    status = encode_parca(parts, r);
+    out->count = !status;
+  }
   for (size_t i = 0; i < parts->count; i++)
     free(parts->profiles[i].data);
   free(parts);
@@ -283,7 +312,8 @@ static char *encode_service(const struct ljp_push *push,
 }
 
 enum ljp_encoded ljp_push_encode(struct ljp_push *push, const char *file,
-                                 const char *shown, struct ljp_request *r)
+                                 const char *shown, const uint8_t id[16],
+                                 struct ljp_push_requests *out)
 {
   struct ljp_profile_options options = {.no_symbols = push->options.no_symbols,
                                         .lua_view = push->options.lua};
@@ -311,15 +341,23 @@ enum ljp_encoded ljp_push_encode(struct ljp_push *push, const char *file,
                      "can be read",
                      shown);
   char *service = encode_service(push, p);
+  *out = (struct ljp_push_requests){.count = 0};
+  memcpy(out->list[0].id, id, sizeof out->list[0].id);
+  snprintf(out->list[0].source, sizeof out->list[0].source, "%s", shown);
   enum ljp_status status =
-      service ? encode_all(push, &e, service, r) : LJP_ERR_MEM;
+      service ? encode_all(push, &e, service, out) : LJP_ERR_MEM;
   free(service);
   ljp_profile_free(p);
-  snprintf(r->source, sizeof r->source, "%s", shown);
   if (!status)
     return LJP_ENCODED;
-  free(r->body);
-  r->body = NULL;
+  ljp_push_free(out);
   ljp_command_error("push", "%s: %s", shown, ljp_status_text(status));
   return LJP_ENCODED_FAILED;
+}
+
+void ljp_push_free(struct ljp_push_requests *requests)
+{
+  for (unsigned i = 0; i < LJP_PUSH_PROFILES; i++)
+    free(requests->list[i].body);
+  *requests = (struct ljp_push_requests){.count = 0};
 }

@@ -67,7 +67,8 @@ static void follow_wait_for_room(struct ljp_push *push, bool *told)
 static bool follow_take(struct follow *f, const struct ljp_segment *segment)
 {
   struct ljp_push *push = f->push;
-  struct ljp_request r = {0};
+  struct ljp_push_requests requests = {.count = 0};
+  uint8_t id[LJP_IDENTITY_BYTES];
   char path[64];
   bool done = true;
   if (segment->error) {
@@ -79,17 +80,17 @@ static bool follow_take(struct follow *f, const struct ljp_segment *segment)
   int error = fd < 0 ? errno : 0;
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   if (!error)
-    error = ljp_identify(path, r.id);
+    error = ljp_identify(path, id);
   if (error == ENOENT) { /* Pruned since the look. */
     push->gone++;
   } else if (error) {
     ljp_command_error("push", "%s: %s", segment->name, ljp_errno_text(error));
     push->unreadable++;
-  } else if (ljp_journal_find(&push->spool->journal, r.id)) {
+  } else if (ljp_journal_find(&push->spool->journal, id)) {
     push->known++;
   } else {
     push->found_service = segment->made.service;
-    done = ljp_push_take(push, path, segment->name, &r);
+    done = ljp_push_take(push, path, segment->name, id, &requests);
     push->found_service = NULL;
     done &= !push->error;
   }

@@ -61,17 +61,27 @@ enum ljp_encoded {
   LJP_ENCODED_FAILED   /* The error was reported. */
 };
 
-/* Makes the request of a file. r->body is to be freed. shown: its name in
-** messages. */
+enum { LJP_PUSH_PROFILES = 3 };
+
+/* The requests of a file, in the order of sending. */
+struct ljp_push_requests {
+  struct ljp_request list[LJP_PUSH_PROFILES];
+  unsigned count;
+};
+void ljp_push_free(struct ljp_push_requests *requests);
+
+/* Makes the requests of a file; ljp_push_free() ends them. shown: its name in
+** messages; id: of its bytes. */
 enum ljp_encoded ljp_push_encode(struct ljp_push *push, const char *file,
-                                 const char *shown, struct ljp_request *r);
+                                 const char *shown, const uint8_t id[16],
+                                 struct ljp_push_requests *out);
 
 /* -- command.c ------------------------------------------------------------- */
 
-/* Makes the request of a file whose id is set; with a spool, puts it there. false:
-** the file is still being recorded. */
+/* Makes the requests of a file; with a spool, puts them there. false: the file is
+** still being recorded. Without a spool, they are left in `out`. */
 bool ljp_push_take(struct ljp_push *push, const char *file, const char *shown,
-                   struct ljp_request *r);
+                   const uint8_t id[16], struct ljp_push_requests *out);
 
 /* Reports what the spool has dropped since the last time. */
 void ljp_push_tell_drops(struct ljp_push *push);
