@@ -169,6 +169,33 @@ static void a_long_one_is_made_shorter(void **state)
   ljp_journal_close(&j);
 }
 
+/* What is sent for ever needs neither a disk nor memory without end. */
+static void an_open_one_stays_short(void **state)
+{
+  enum { LIMIT = 40 * 31, RECENT = 7 };
+  struct ljp_journal j;
+  (void)state;
+  assert_int_equal(ljp_journal_open(&j, dir, "j", LIMIT, RECENT), 0);
+  assert_int_equal(ljp_journal_add(&j, id_of(1), 1, LJP_JOURNAL_TRYING), 0);
+  for (unsigned n = 2; n <= 1009; n++) {
+    assert_int_equal(ljp_journal_add(&j, id_of(n), n, LJP_JOURNAL_TAKEN), 0);
+    assert_int_equal(ljp_journal_add(&j, id_of(n), n, LJP_JOURNAL_SENT), 0);
+    assert_true(size_of() <= LIMIT + 40);
+    assert_true(j.count <= 31);
+    assert_int_equal(what_of(&j, 1), LJP_JOURNAL_TRYING);
+    for (unsigned k = n > RECENT ? n - RECENT + 1 : 2; k <= n; k++)
+      assert_int_equal(what_of(&j, k), LJP_JOURNAL_SENT);
+  }
+  assert_int_equal(ljp_journal_add(&j, id_of(1), 1, LJP_JOURNAL_SENT), 0);
+  ljp_journal_close(&j);
+  assert_int_equal(ljp_journal_open(&j, dir, "j", LIMIT, RECENT), 0);
+  assert_int_equal(j.damaged, 0);
+  assert_int_equal(j.last, 1009);
+  assert_int_equal(what_of(&j, 1), LJP_JOURNAL_SENT);
+  assert_int_equal(what_of(&j, 1009), LJP_JOURNAL_SENT);
+  ljp_journal_close(&j);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -178,6 +205,7 @@ int main(void)
       cmocka_unit_test_setup_teardown(a_changed_byte_costs_only_its_record,
                                       begin, end),
       cmocka_unit_test_setup_teardown(a_long_one_is_made_shorter, begin, end),
+      cmocka_unit_test_setup_teardown(an_open_one_stays_short, begin, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

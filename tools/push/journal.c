@@ -145,54 +145,90 @@ static int journal_write(struct ljp_journal *j, const uint8_t id[16],
   return 0;
 }
 
+static bool journal_keeps(const struct ljp_journal *j, uint32_t i)
+{
+  const struct ljp_journal_entry *e = &j->entries[i];
+  return j->count - i <= j->keep || !ljp_journal_is_final(e->what) ||
+         e->number == j->last; /* Numbers never come again. */
+}
+
 /* Makes a shorter file, which takes the place of the old one when it is complete:
-** what waits, and the newest outcomes. Returns 0 or an errno. */
-static int journal_shorten(struct ljp_journal *j, int dir, const char *name,
-                           uint32_t keep)
+** what waits, and the newest outcomes. What is known stays in memory. If that
+** fails, the long one is as good. Returns whether it is shorter. */
+static bool journal_shorten(struct ljp_journal *j)
 {
   char other[64];
   struct ljp_journal next = {0};
-  snprintf(other, sizeof other, "%s.new", name);
-  next.fd = openat(dir, other,
+  snprintf(other, sizeof other, "%s.new", j->name);
+  next.fd = openat(j->dir, other,
                    O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   int error = next.fd < 0 ? errno : 0;
-  for (uint32_t i = 0; i < j->count && !error; i++) {
-    const struct ljp_journal_entry *e = &j->entries[i];
-    if (j->count - i <= keep || !ljp_journal_is_final(e->what) ||
-        e->number == j->last) /* Numbers never come again. */
-      error = journal_write(&next, e->id, e->number, e->what);
-  }
+  for (uint32_t i = 0; i < j->count && !error; i++)
+    if (journal_keeps(j, i))
+      error = journal_write(&next, j->entries[i].id, j->entries[i].number,
+                            j->entries[i].what);
   if (!error && fsync(next.fd))
     error = errno;
-  if (!error && (renameat(dir, other, dir, name) || fsync(dir)))
+  if (!error && renameat(j->dir, other, j->dir, j->name))
     error = errno;
   if (error) {
     if (next.fd >= 0)
       close(next.fd);
-    unlinkat(dir, other, 0);
-    return error;
+    unlinkat(j->dir, other, 0);
+    j->limit = 2 * j->bytes;
+    return false;
   }
-  close(j->fd); /* What is known stays in memory. */
+  fsync(j->dir);
+  close(j->fd);
   j->fd = next.fd;
   j->bytes = next.bytes;
-  return 0;
+  j->limit = 2 * j->bytes > j->most ? 2 * j->bytes : j->most;
+  return true;
+}
+
+/* Forgets what the shorter file does not have; all stays if there is no memory. */
+static void journal_forget(struct ljp_journal *j)
+{
+  struct ljp_index index = {0};
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < j->count; i++) {
+    if (!journal_keeps(j, i))
+      continue;
+    if (!ljp_index_reserve(&index)) {
+      ljp_index_fini(&index);
+      return;
+    }
+    uint32_t hash = journal_hash(j->entries[i].id);
+    struct ljp_index_slot *slot = ljp_index_at(&index, hash);
+    while (slot->item)
+      slot = ljp_index_next(&index, slot);
+    ljp_index_put(&index, slot, hash, n++);
+  }
+  n = 0;
+  for (uint32_t i = 0; i < j->count; i++)
+    if (journal_keeps(j, i))
+      j->entries[n++] = j->entries[i];
+  j->count = n;
+  ljp_index_fini(&j->index);
+  j->index = index;
 }
 
 int ljp_journal_open(struct ljp_journal *j, int dir, const char *name,
                      uint64_t most_bytes, uint32_t keep)
 {
-  *j = (struct ljp_journal){0};
+  *j = (struct ljp_journal){.dir = dir,
+                            .name = name,
+                            .most = most_bytes,
+                            .limit = most_bytes,
+                            .keep = keep};
   j->fd = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (j->fd < 0)
     return errno;
   int error = journal_load(j);
   if (!error && fsync(dir))
     error = errno;
-  if (!error && j->bytes > most_bytes) {
-    error = journal_shorten(j, dir, name, keep);
-    if (error == ENOSPC) /* The long one is as good. */
-      error = 0;
-  }
+  if (!error && j->bytes > j->limit)
+    journal_shorten(j);
   if (error)
     ljp_journal_close(j);
   return error;
@@ -219,6 +255,8 @@ int ljp_journal_add(struct ljp_journal *j, const uint8_t id[16],
   }
   if (!error)
     journal_set(j, id, number, what);
+  if (!error && j->bytes > j->limit && journal_shorten(j))
+    journal_forget(j);
   return error;
 }
 

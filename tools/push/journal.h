@@ -1,8 +1,8 @@
 /*
 ** Journal: what has become of each request of a spool, in a file that survives
-** kill -9 and loss of power. It only grows while it is open: a record of
-** LJP_JOURNAL_BYTES is appended and synchronized before anything is done that
-** depends on it. A record that was torn or damaged is passed over and counted;
+** kill -9 and loss of power. A record of LJP_JOURNAL_BYTES is appended and
+** synchronized before anything is done that depends on it. When it has grown too
+** long, a shorter one takes its place. A record that was torn or damaged is passed over and counted;
 ** the records around it keep their places. One thread; one process, by a lock.
 **
 **   magic     4  "LJPJ"
@@ -43,7 +43,10 @@ struct ljp_journal_entry {
 };
 
 struct ljp_journal {
-  int fd;
+  int fd, dir;          /* dir: borrowed. */
+  const char *name;     /* Borrowed. */
+  uint64_t most, limit; /* It is made shorter beyond this; it is then. */
+  uint32_t keep;
   struct ljp_journal_entry *entries; /* By the order in which they were taken;
                                      ** each id once. */
   uint32_t count, room;
@@ -53,8 +56,9 @@ struct ljp_journal {
   uint64_t damaged; /* Records that could not be read. */
 };
 
-/* Opens or makes NAME in dir. A journal of more than most_bytes is made shorter:
-** what waits, and of the rest the newest `keep`. Returns 0 or an errno. */
+/* Opens or makes NAME in dir. A journal of more than most_bytes is made shorter, now
+** or when it has grown: what waits, and of the rest the newest `keep`. Returns 0 or
+** an errno. */
 int ljp_journal_open(struct ljp_journal *j, int dir, const char *name,
                      uint64_t most_bytes, uint32_t keep);
 void ljp_journal_close(struct ljp_journal *j);

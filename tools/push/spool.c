@@ -27,7 +27,7 @@
 #include "parsers/base/array.h"
 #include "src/base/crc32c.h"
 
-enum { NAME_BYTES = 32, JOURNAL_MOST = 1 << 20, JOURNAL_KEEP = 8192 };
+enum { NAME_BYTES = 32, JOURNAL_MOST = 1 << 22, JOURNAL_KEEP = 1 << 15 };
 
 static const char spool_magic[4] = {'L', 'J', 'P', 'Q'};
 #define REQUEST_MOST ((uint64_t)1 << 30)
