@@ -111,6 +111,16 @@ while read -r variable; do
   grep -q "^| \`$variable\`" "$reference" || fail "an example sets $variable"
 done < variables.txt
 ok "variables of the examples exist"
+for unit in push exporter; do
+  file=$SOURCE_DIR/packaging/examples/ljprof-$unit.service
+  # shellcheck disable=SC2013 # words
+  for option in $(sed -n 's/^ExecStart=//p' "$file" | grep -oE -e ' --[a-z-]+'); do
+    "$BUILD_DIR/bin/ljprof" help $unit | grep -q "^  *$option " ||
+      fail "$file: $option"
+  done
+  grep -qx 'Restart=always' "$file" || fail "$file ends for good"
+done
+ok "the examples' units use options that exist, and begin again"
 
 # -- Completion at work
 if command -v bash > bash.txt; then

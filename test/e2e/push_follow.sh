@@ -135,12 +135,11 @@ same "what was pruned meanwhile is not lost" \
 
 # A request that the server never takes does not keep the others waiting for ever.
 mkdir aside
-cp r1.ljp aside/1.ljp
-cp r2.ljp aside/2.ljp
-cp r3.ljp aside/3.ljp
+"$ljprof" push --to otlp --spool aside/sp --give-up 0.01 http://127.0.0.1:1 \
+  r1.ljp r2.ljp r3.ljp 2> said && fail "sent to nobody"
 plan srv 500 500 500 500 500 ok ok 500
-"$ljprof" push --to otlp --retry 0.2 --look 0.1 --aside 1.4 "$url" \
-  --follow aside 2> said &
+"$ljprof" push --to otlp --retry 0.2 --look 0.1 --aside 1.4 --spool aside/sp \
+  "$url" --follow aside 2> said &
 pusher=$!
 reach srv 3
 stop
@@ -150,11 +149,44 @@ same "one that is refused with 500 again and again goes last" \
     python3 "$e2e/pushed.py" otlp route "srv/$number.body" |
       sed -n 's/^- label service.instance.id //p'
   done < srv/taken)"
-grep -q '1.ljp: the server answers 500: .*, 5 times: it is set aside' said ||
+grep -q 'r1.ljp: the server answers 500: .*, 5 times: it is set aside' said ||
   fail "$(cat said)"
 grep -q '3 sent .*, 1 were set aside' said || fail "$(cat said)"
 ok "... and that is said"
 rm -rf aside
+
+# What a person must mend does not end it, nor does a token that is not there for a
+# moment; it says so once, and when it is over.
+mkdir wrong
+cp r1.ljp wrong
+plan srv 401 404 302 html 405
+follow "$url" --follow wrong
+reach srv 1
+cp r2.ljp wrong/.next
+: > token
+stop
+grep -q '401: .*; trying again, with long pauses' said || fail "$(cat said)"
+grep -q 'takes profiles again, after 5 attempts in' said || fail "$(cat said)"
+same "it goes on after 401, 404, a redirect and a page" "1 6" \
+  "$(grep -c 'trying again' said) $(requests srv)"
+mv wrong/.next wrong/2.ljp
+plan srv
+follow "$url" --follow wrong --token-file token
+until grep -q "token': is empty; trying again" said; do sleep 0.05; done
+echo secret > token
+reach srv 1
+stop
+ok "... and after an empty token"
+cp r3.ljp wrong
+# shellcheck disable=SC2046 # words
+plan srv $(yes 429 | head -n 99)
+follow "$url" --follow wrong --retry 0.002
+until grep -q "429.*; still trying, after" said; do sleep 0.05; done
+plan srv
+reach srv 1
+stop
+same "a long outage is told again" 1 "$(grep -c 'takes profiles again' said)"
+rm -rf wrong
 
 # kill -9 again and again, with an engine that is slow now and then: nothing is
 # lost, and nothing is taken twice but what was in doubt.

@@ -149,6 +149,7 @@ static int push_run(struct ljp_push *push, const struct ljp_push_command *c)
   int code = LJP_EXIT_OK;
   uint64_t until = ljp_push_now_ms() + push->options.give_up_ms;
   ljp_push_catch_signals();
+  push->follows = c->follow != NULL;
   if (c->follow)
     code = ljp_push_follow(push, c->follow, c->look_ms);
   for (unsigned i = 0;

@@ -31,6 +31,13 @@ struct ljp_push_options {
   uint64_t first_wait_ms, give_up_ms, aside_ms;
 };
 
+/* Since the last request that the server took or refused. */
+struct ljp_push_trouble {
+  uint64_t attempts, since_ms;
+  uint64_t told_ms; /* The last line, also about an earlier trouble. */
+  bool told, wrong; /* Of this trouble; that the server or the URL is wrong. */
+};
+
 struct ljp_push {
   struct ljp_push_options options;
   struct ljp_http http;
@@ -48,8 +55,10 @@ struct ljp_push {
   uint64_t seed;          /* Of the jitter. */
   uint32_t told_keys[32]; /* Hashes of renamed keys that were told. */
   unsigned told_key_count;
-  bool wrong; /* Nothing can be pushed: the command ends. */
-  int error;  /* An errno of the spool: the command ends. */
+  struct ljp_push_trouble trouble;
+  bool follows; /* The command goes on whatever the server does. */
+  bool wrong;   /* Nothing can be pushed: the command ends. */
+  int error;    /* An errno of the spool: the command ends. */
 };
 
 /* -- encode.c -------------------------------------------------------------- */
@@ -122,6 +131,14 @@ uint64_t ljp_push_now_ms(void);
 bool ljp_push_sleep(uint64_t ms);
 void ljp_push_catch_signals(void);
 bool ljp_push_stopped(void);
+
+/* -- trouble.c ------------------------------------------------------------- */
+
+/* An attempt has failed. wrong: not for the server's state, but because of the URL,
+** the token or the like. */
+void ljp_push_tell_trouble(struct ljp_push *push, const char *text, bool wrong);
+/* The server has taken or refused a request. */
+void ljp_push_tell_recovery(struct ljp_push *push);
 
 /* -- follow.c -------------------------------------------------------------- */
 

@@ -64,10 +64,13 @@ static uint64_t send_random(struct ljp_push *push)
   return push->seed;
 }
 
-static uint64_t send_wait(struct ljp_push *push, uint64_t least_ms)
+/* wrong: it takes a person to mend that, so the waits are long at once. */
+static uint64_t send_wait(struct ljp_push *push, uint64_t least_ms, bool wrong)
 {
-  uint64_t wait = push->options.first_wait_ms;
-  for (uint64_t i = 0; i < push->waits && wait < SEND_WAIT_MOST_MS; i++)
+  enum { WRONG = 60 }; /* Times the first wait. */
+  uint64_t wait = push->options.first_wait_ms * (wrong ? WRONG : 1);
+  for (uint64_t i = 0; !wrong && i < push->waits && wait < SEND_WAIT_MOST_MS;
+       i++)
     wait *= 2;
   if (wait > SEND_WAIT_MOST_MS)
     wait = SEND_WAIT_MOST_MS;
@@ -92,11 +95,13 @@ static void send_outcome(struct ljp_push *push, const struct ljp_request *r,
   push->waits = 0;
   switch (v->kind) {
   case LJP_VERDICT_SENT:
+    ljp_push_tell_recovery(push);
     push->sent++;
     push->sent_bytes += r->len;
     send_note(push, r, LJP_JOURNAL_SENT);
     return;
   case LJP_VERDICT_REFUSED:
+    ljp_push_tell_recovery(push);
     push->refused++;
     ljp_command_error("push", "%s: %s", r->source, v->text);
     send_note(push, r, LJP_JOURNAL_REFUSED);
@@ -167,17 +172,17 @@ uint64_t ljp_push_send(struct ljp_push *push, const struct ljp_request *r)
   ljp_http_send(&push->http, r->body, r->len, &answer);
   clock_gettime(CLOCK_REALTIME, &now);
   v = ljp_answer_judge(&answer, push->options.engine, (int64_t)now.tv_sec);
-  if (v.kind == LJP_VERDICT_RETRY ||
+  const bool wrong = v.kind == LJP_VERDICT_WRONG && push->follows;
+  if (wrong || v.kind == LJP_VERDICT_RETRY ||
       (v.kind == LJP_VERDICT_UNKNOWN && !push->options.skip_doubtful)) {
     /* The journal says TRYING only while the server may have it. */
-    if (v.kind == LJP_VERDICT_RETRY && !tried)
+    if (v.kind != LJP_VERDICT_UNKNOWN && !tried)
       send_note(push, r, LJP_JOURNAL_TAKEN);
-    if (send_sets_aside(push, r, answer.exchange == LJP_EXCHANGE_DONE, v.text))
+    if (send_sets_aside(push, r, !wrong && answer.exchange == LJP_EXCHANGE_DONE,
+                        v.text))
       return 0;
-    uint64_t wait = send_wait(push, v.wait_ms);
-    if (push->waits == 1)
-      ljp_command_note("push", "%s: %s; trying again", push->http.url, v.text);
-    return wait;
+    ljp_push_tell_trouble(push, v.text, wrong);
+    return send_wait(push, v.wait_ms, wrong);
   }
   push->attempts = push->answers = 0;
   send_outcome(push, r, &v);
