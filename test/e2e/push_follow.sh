@@ -155,6 +155,30 @@ grep -q '3 sent .*, 1 were set aside' said || fail "$(cat said)"
 ok "... and that is said"
 rm -rf aside
 
+# A file that nobody lets us read is named, and is sent when it can be read.
+mkdir denied
+cp r1.ljp r2.ljp denied
+chmod 0 denied/r1.ljp
+plan srv
+ljprof_before=$ljprof
+if [ "$(id -u)" = 0 ]; then # Root must not read it either.
+  printf '#!/bin/sh\nexec setpriv --bounding-set=-all --inh-caps=-all "%s" "$@"\n' \
+    "$ljprof" > bare
+  chmod +x bare
+  ljprof=./bare
+fi
+follow "$url" --follow denied
+reach srv 1
+sleep 0.5
+same "a file that may not be read is named once" 1 \
+  "$(grep -c 'r1.ljp: Permission denied' said)"
+chmod 600 denied/r1.ljp
+reach srv 2
+stop
+ok "... and sent when it may be"
+ljprof=$ljprof_before
+rm -rf denied
+
 # What a person must mend does not end it, nor does a token that is not there for a
 # moment; it says so once, and when it is over.
 mkdir wrong

@@ -15,7 +15,7 @@
 #include "tools/shared/store.h"
 
 /* A segment that needs no further look: its session and its first block. Of a file
-** that cannot be read: its inode and size. */
+** that cannot be read: its inode and size; if it cannot be opened, its inode. */
 struct follow_key {
   uint64_t a, b;
   bool error;
@@ -41,7 +41,7 @@ static int follow_compare(const void *x, const void *y)
 static struct follow_key follow_key(const struct ljp_segment *s)
 {
   if (s->error)
-    return (struct follow_key){s->ino, s->bytes, true};
+    return (struct follow_key){s->ino, s->denied ? 0 : s->bytes, true};
   return (struct follow_key){s->stream, s->first_seq, false};
 }
 
@@ -158,7 +158,8 @@ static int follow_look(struct follow *f)
     ljp_push_send_due(push);
     if (!seen && !segment->open && !segment->error && segment->merged)
       seen = follow_leaves_out(f, segment);
-    if (seen || (!segment->open && follow_take(f, segment)))
+    if (seen ||
+        ((!segment->open || segment->denied) && follow_take(f, segment)))
       done[n++] = key;
   }
   qsort(done, n, sizeof *done, follow_compare);

@@ -173,7 +173,7 @@ static bool store_note_closed(const struct ljp_store *store,
   s->dev = st.st_dev;
   s->ino = st.st_ino;
   s->bytes = (uint64_t)st.st_size;
-  s->open = true; /* For all that is known. */
+  s->open = s->denied = true; /* It may be open, for all that is known. */
   s->error = strdup(strerror(error));
   return true;
 }

@@ -34,6 +34,7 @@ struct ljp_segment {
   uint64_t room;              /* On disk: bytes in whole pages. */
   bool open;                  /* A process writes it, or that is not known. */
   bool alive;  /* A segment of the same session is open: its process lives. */
+  bool denied; /* It cannot be opened: `error` says why. Tried at each look. */
   char *error; /* Why it cannot be read, a sentence; else NULL. Then all that
                ** follows is 0. It is tried again when the file has changed. */
 
