@@ -202,7 +202,13 @@ ok "... and bad ones are named"
 # Tokens, certificates.
 printf 'secret-1\n' > token
 plan srv
-push --to pyroscope --token-file token --tenant t1 "$url" c.ljp 2> /dev/null
+chmod 644 token
+push --to pyroscope --token-file token --tenant t1 "$url" c.ljp 2> said
+grep -q "'token' can be read by all users" said || fail "$(cat said)"
+chmod 600 token
+push --to pyroscope --token-file token "$url" c.ljp 2> said
+grep -q "all users" said && fail "$(cat said)"
+ok "a token that all users can read is noticed"
 cat srv/*.head | tr -d '\r' > head_lines
 for header in 'Authorization: Bearer secret-1' 'X-Scope-OrgID: t1'; do
   grep -qx "$header" head_lines || fail "no $header in $(cat head_lines)"

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "tools/push/options.h"
 #include "tools/shared/identity.h"
@@ -201,6 +202,17 @@ static int push_with_spool(struct ljp_push *push,
   return code;
 }
 
+static void push_look_at_token(const struct ljp_push *push)
+{
+  struct stat st;
+  const char *file = push->http.token_file;
+  if (file && !stat(file, &st) && S_ISREG(st.st_mode) && st.st_mode & S_IROTH)
+    ljp_command_note("push",
+                     "the token file '%s' can be read by all users: it should "
+                     "have mode 600",
+                     file);
+}
+
 int ljp_command_push(int argc, char **argv)
 {
   static struct ljp_push push;
@@ -214,6 +226,7 @@ int ljp_command_push(int argc, char **argv)
     ljp_command_error("push", "'%s': %s", c.url, why);
     code = LJP_EXIT_USAGE;
   } else if (code < 0) {
+    push_look_at_token(&push);
     code = push_with_spool(&push, &c);
     ljp_http_close(&push.http);
   }
