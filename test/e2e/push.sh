@@ -143,6 +143,10 @@ plan srv grpc:14 grpc:8 garbage close ok
 push --to parca "$url" c.ljp 2> said || fail "gRPC: $(cat said)"
 same "gRPC's busy server gets it at last" "5 1" "$(requests srv) $(taken srv)"
 
+plan srv 202 204
+push --to otlp "$url" c.ljp d.ljp 2> said || fail "202, 204: $(cat said)"
+same "OTLP: 202 and 204 mean that it was taken" 2 "$(requests srv)"
+
 # Answers that do not pass.
 for status in 400 413 422; do
   plan srv $status ok

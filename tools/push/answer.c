@@ -172,7 +172,7 @@ static void answer_judge_otlp(const struct ljp_answer *a, struct ljp_verdict *v)
   ljp__otlp__response__free_unpacked(response, NULL);
 }
 
-/* The judgement of an answer with the HTTP status 200. */
+/* The judgement of an answer that the request was taken. */
 static void answer_judge_done(const struct ljp_answer *a,
                               enum ljp_engine engine, struct ljp_verdict *v)
 {
@@ -187,6 +187,9 @@ static void answer_judge_done(const struct ljp_answer *a,
                    (answer_is_type(a, "application/protobuf") ||
                     answer_is_type(a, "application/json")));
   v->kind = LJP_VERDICT_SENT;
+  /* What takes a request and says no more about it: gateways, queues. */
+  if (a->status != 200 && !protobuf)
+    return;
   if (!protobuf) {
     v->kind = LJP_VERDICT_WRONG;
     snprintf(v->text, sizeof v->text,
@@ -219,7 +222,8 @@ struct ljp_verdict ljp_answer_judge(const struct ljp_answer *a,
     snprintf(v.text, sizeof v.text, "%s", a->error);
     return v;
   }
-  if (a->status == 200) {
+  const bool taken = a->status == 202 || a->status == 204;
+  if (a->status == 200 || (taken && engine == LJP_ENGINE_OTLP)) {
     answer_judge_done(a, engine, &v);
   } else if (a->status >= 300 && a->status < 400) {
     snprintf(v.text, sizeof v.text,
