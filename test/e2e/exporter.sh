@@ -167,6 +167,37 @@ kill -9 $alive
 wait $alive 2> /dev/null || :
 alive=
 
+# -- A signal just before the pause ------------------------------------------
+cat > early.c << 'END'
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/select.h>
+#include <time.h>
+int nanosleep(const struct timespec *t, struct timespec *left)
+{
+  int (*real)(const struct timespec *, struct timespec *);
+  *(void **)&real = dlsym(RTLD_NEXT, "nanosleep");
+  raise(SIGTERM);
+  return real(t, left);
+}
+int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *t,
+            const sigset_t *mask)
+{
+  int (*real)(int, fd_set *, fd_set *, fd_set *, const struct timespec *,
+              const sigset_t *);
+  *(void **)&real = dlsym(RTLD_NEXT, "pselect");
+  raise(SIGTERM);
+  return real(n, r, w, e, t, mask);
+}
+END
+# A sanitizer wants to be the first library.
+if ! nm "$ljprof" 2> /dev/null | grep -q '__[at]san_init' &&
+  ${CC:-cc} -D_GNU_SOURCE -shared -fPIC -o early.so early.c -ldl; then
+  LD_PRELOAD=$PWD/early.so timeout 20 "$ljprof" exporter --textfile e.prom \
+    --every 60s store || fail "a signal before the pause: $?"
+  ok "a signal just before the pause ends it"
+fi
+
 # -- Bad input ---------------------------------------------------------------
 echo "no stream" > store/web-20260101T000000Z-00000001-1.ljp
 "$ljprof" exporter --textfile m.prom store

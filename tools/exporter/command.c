@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -168,10 +169,17 @@ static void exporter_pause(double seconds)
   const struct sigaction end = {.sa_handler = exporter_end};
   struct timespec t = {.tv_sec = (time_t)seconds,
                        .tv_nsec = (long)((seconds - (time_t)seconds) * 1e9)};
+  sigset_t both, old;
+  sigemptyset(&both);
+  sigaddset(&both, SIGTERM);
+  sigaddset(&both, SIGINT);
+  /* A signal between the look and the wait must not be missed. */
+  sigprocmask(SIG_BLOCK, &both, &old);
   sigaction(SIGTERM, &end, NULL);
   sigaction(SIGINT, &end, NULL);
   if (!exporter_ends)
-    nanosleep(&t, NULL);
+    pselect(0, NULL, NULL, NULL, &t, &old);
+  sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
 int ljp_command_exporter(int argc, char **argv)
