@@ -50,6 +50,14 @@ for to in pyroscope parca otlp; do
   ok "$to: the labels"
 done
 plan srv
+push --to parca "$url" x.ljp 2> /dev/null
+python3 "$e2e/pushed.py" parca duration srv/*.body |
+  sed -n 's/ [0-9]*$//; s/duration=//p' > got
+same "Parca: what is in use has no duration, and is no difference" \
+  "$(printf '%s\n' 'memory alloc_objects some' 'memory alloc_space some' \
+    'memory inuse_objects none' 'memory inuse_space none' \
+    'process_cpu cpu some' 'process_cpu samples some')" "$(cat got)"
+plan srv
 push --to pyroscope "$url" --all-labels x.ljp 2> /dev/null
 same "--all-labels" "keys http_tenant route state thread type vm" \
   "$(python3 "$e2e/pushed.py" pyroscope route srv/*.body | tail -n 1)"

@@ -21,6 +21,8 @@ def read_pprof(data, name, key, sums):
             sys.exit(f"pushed.py: the ids of field {table} are not 1, 2 ...")
     for sample in map(fields, profile.get(2, [])):
         label, mine = "-", set()
+        if key == "duration":
+            label = "none" if not one(profile, 10) else "some"
         for pair in map(fields, sample.get(3, [])):
             if strings[one(pair, 1)] in mine:
                 sys.exit(f"pushed.py: {strings[one(pair, 1)]} stands twice")

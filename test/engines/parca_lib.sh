@@ -29,6 +29,7 @@ compare_parca() {
   shift 2
   case $value in
   cpu) type=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta ;;
+  inuse_space) type=memory:$value:bytes:space:bytes ;;
   *_space) type=memory:$value:bytes:space:bytes:delta ;;
   *) type=memory:$value:count:space:bytes:delta ;;
   esac

@@ -47,6 +47,8 @@ struct ljp_export {
                                   ** the export, formats add no notes. */
   bool own_labels; /* Samples get the program's labels only:
                                   ** no thread, VM, state or type. */
+  bool apart;      /* pprof: no values but those that are there; what is
+                                  ** in use, alone, has no duration. */
   bool plain_keys; /* pprof: keys of labels are plain. */
   /* pprof: the keys of the series, which no label of a sample may have; who is told
   ** that a label of the program gets another key (NULL: nobody). */

@@ -215,7 +215,7 @@ static struct types pprof_choose_types(const struct ljp_export *e)
                (v < LJP_VALUE_CPU || !e->p->recorded_by) &&
                (e->has[LJP_VALUE_SAMPLES] || e->has[LJP_VALUE_CPU]);
     bool heap =
-        v >= LJP_VALUE_ALLOC_OBJECTS &&
+        v >= LJP_VALUE_ALLOC_OBJECTS && !e->apart &&
         (e->has[LJP_VALUE_ALLOC_OBJECTS] || e->has[LJP_VALUE_ALLOC_SPACE] ||
          e->has[LJP_VALUE_INUSE_SPACE]);
     if (cpu || heap || e->has[v])
@@ -341,7 +341,9 @@ static void pprof_add_facts(struct ljp_pprof *w)
   piece.period_type = &period;
   piece.period = (int64_t)p->interval_ns[kind];
   piece.time_nanos = (int64_t)p->origin_wall_ns;
-  piece.duration_nanos = (int64_t)p->end_ns;
+  /* Parca takes what has a duration for a difference. What is in use is none. */
+  if (!w->e->apart || !w->e->has[LJP_VALUE_INUSE_SPACE])
+    piece.duration_nanos = (int64_t)p->end_ns;
   pprof_put(w, &piece);
   for (uint32_t i = 0; (text = ljp_profile_notice(p, i)); i++) {
     int64_t comment = ljp_pprof_add_text(w, ljp_str(text, strlen(text)));

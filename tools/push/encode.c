@@ -21,17 +21,19 @@ struct encode_buffer {
   bool failed;
 };
 
-/* The kinds of profiles: the names by which engines know them. */
+/* The kinds of profiles: the names by which engines know them. Except for Parca, all
+** values of `memory` are one profile. */
 static const struct {
   const char *name;
   enum ljp_value_id first, last;
 } encode_groups[] = {
     {"process_cpu", LJP_VALUE_SAMPLES, LJP_VALUE_CPU},
     {"wall", LJP_VALUE_WALL_SAMPLES, LJP_VALUE_WALL},
-    {"memory", LJP_VALUE_ALLOC_OBJECTS, LJP_VALUE_INUSE_SPACE},
+    {"memory", LJP_VALUE_ALLOC_OBJECTS, LJP_VALUE_ALLOC_SPACE},
+    {"memory", LJP_VALUE_INUSE_OBJECTS, LJP_VALUE_INUSE_SPACE},
 };
 enum { GROUPS = sizeof encode_groups / sizeof *encode_groups };
-_Static_assert((int)GROUPS <= (int)LJP_PUSH_PROFILES, "a request for each");
+_Static_assert((int)GROUPS <= (int)LJP_PUSH_PROFILES + 1, "a request each");
 
 static void encode_take(void *ctx, const char *data, size_t len)
 {
@@ -114,9 +116,15 @@ static enum ljp_status encode_profiles(struct encode_parts *parts,
   enum ljp_status status = LJP_OK;
   for (int g = 0; g < GROUPS && !status; g++) {
     struct ljp_export e = *all;
+    const unsigned first = encode_groups[g].first;
+    unsigned last = encode_groups[g].last;
     bool any = false;
+    if (!all->apart && first == LJP_VALUE_INUSE_OBJECTS)
+      break;
+    if (!all->apart && first == LJP_VALUE_ALLOC_OBJECTS)
+      last = LJP_VALUE_INUSE_SPACE;
     for (unsigned v = 0; v < LJP_VALUE_COUNT; v++) {
-      e.has[v] &= v >= encode_groups[g].first && v <= encode_groups[g].last;
+      e.has[v] &= v >= first && v <= last;
       any |= e.has[v];
     }
     if (!any)
@@ -318,6 +326,7 @@ enum ljp_encoded ljp_push_encode(struct ljp_push *push, const char *file,
   struct ljp_profile_options options = {.no_symbols = push->options.no_symbols,
                                         .lua_view = push->options.lua};
   struct ljp_export e = {.own_labels = !push->options.all_labels,
+                         .apart = push->options.engine == LJP_ENGINE_PARCA,
                          .plain_keys = push->options.engine != LJP_ENGINE_OTLP};
   struct ljp_profile *p;
   char error[LJP_READER_ERROR_BYTES + 64];
