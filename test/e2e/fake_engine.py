@@ -26,7 +26,8 @@ import threading
 import time
 
 TYPES = {"/push.v1.PusherService/Push": "application/proto",
-         "/v1development/profiles": "application/x-protobuf"}
+         "/v1development/profiles": "application/x-protobuf",
+         "/ingest": None}  # It answers without a type.
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DIR = sys.argv[1]
 lock = threading.Lock()
@@ -69,7 +70,10 @@ def answer(connection, status, headers, body=b""):
 def respond(connection, number, word, where):
     """HTTP/1.1. True: the connection stays."""
     status, _, wait = word.partition(":")
+    where = where.partition("?")[0]
     kind = [f"Content-Type: {TYPES.get(where, 'text/plain')}"]
+    if where == "/ingest":
+        kind = []
     if word in ("ok", "late", "taken-close"):
         if where not in TYPES:
             answer(connection, 404, [], b"no such path")

@@ -16,12 +16,14 @@ engine srv
 url=http://127.0.0.1:$port
 
 # What arrives.
-for to in pyroscope parca otlp; do
+for to in pyroscope ingest parca otlp; do
   plan srv
-  push --to $to "$url/" --service shop --host h1 --worker w7 \
+  set -- --to $to
+  [ $to != ingest ] || set -- --to pyroscope --api ingest
+  push "$@" "$url/" --service shop --host h1 --worker w7 \
     --service-version 1.2 --set zone=eu-1 x.ljp 2> said
   number=1
-  [ $to != pyroscope ] || number=2 # Each profile for itself.
+  case $to in pyroscope | ingest) number=2 ;; esac # Each profile for itself.
   grep -q "^ljprof push: $number sent" said || fail "$to: $(cat said)"
   python3 "$e2e/pushed.py" $to route srv/*.body > got
   case $to in
@@ -77,6 +79,21 @@ push --to pyroscope "$url" wall.ljp 2> /dev/null
   awk '{ s += $NF } END { printf "wall wall %.0f\n", s }' > want
 python3 "$e2e/pushed.py" pyroscope route srv/*.body > got
 same "a wall-clock session" "$(cat want)" "$(grep -x 'wall wall [0-9]*' got)"
+
+# What the query of /ingest cannot say.
+plan srv
+push --to pyroscope --api ingest --service 'a shop,{&b}' --set 'odd=x=1,y}&' "$url" \
+  c.ljp 2> said || fail "/ingest: $(cat said)"
+python3 "$e2e/pushed.py" ingest route srv/*.body > got
+for label in 'service_name a shop_{&b_' 'odd x=1_y_&'; do
+  grep -qxF "process_cpu label $label" got || fail "no $label in $(cat got)"
+done
+head -n 1 srv/*.head | grep -q 'POST /ingest?name=a_shop___b_%7Bservice_name' ||
+  fail "$(head -n 1 srv/*.head)"
+ok "/ingest: names with any characters"
+plan srv html
+refuses "/ingest: a page" 1 "the answer is not of this engine" \
+  push --to pyroscope --api ingest "$url" c.ljp
 
 # Labels of the program that ours, or one another, would hide.
 cat > clash.lua << 'END'
@@ -286,6 +303,10 @@ done
 refuses "no engine" 2 "no engine given" "$ljprof" push http://h c.ljp
 refuses "an unknown engine" 2 "pyroscope, parca or otlp expected" \
   "$ljprof" push --to graphite http://h c.ljp
+refuses "an unknown API" 2 "push or ingest expected" \
+  "$ljprof" push --to pyroscope --api pull http://h x.ljp
+refuses "--api of another engine" 2 "--api is for --to pyroscope" \
+  "$ljprof" push --to otlp --api ingest http://h x.ljp
 refuses "no URL" 2 "no URL given" "$ljprof" push --to otlp
 refuses "no files" 2 "no files given" "$ljprof" push --to otlp http://h
 refuses "--set without a value" 2 "KEY=VALUE expected" \

@@ -2,9 +2,12 @@
 ("NAME label KEY VALUE"), and for each sum: "NAME TYPE SUM", and with a KEY of the
 samples' labels "NAME TYPE KEY=VALUE SUM". For several files: sums over all.
 
-  pushed.py pyroscope|parca|otlp|pprof KEY FILE...
+  pushed.py pyroscope|ingest|parca|otlp|pprof KEY FILE...
+
+For /ingest, the request's head is read beside each FILE (N.head, N.body).
 """
 import sys
+import urllib.parse
 import zlib
 
 import otlp
@@ -36,6 +39,24 @@ def read_pprof(data, name, key, sums):
     return one(profile, 9), one(profile, 12)
 
 
+def read_ingest(name, body):
+    """The labels of a request of /ingest, with the name that Pyroscope makes."""
+    with open(name.removesuffix("body") + "head") as f:
+        url = urllib.parse.urlsplit(f.readline().split()[1])
+    query = {k: v[0] for k, v in urllib.parse.parse_qs(url.query).items()}
+    if (query["format"] != "pprof" or len(query["from"]) != 10 or
+            int(query["from"]) >= int(query["until"])):
+        sys.exit(f"pushed.py: this is no query of /ingest: {query}")
+    service, _, rest = query["name"].removesuffix("}").partition("{")
+    pairs = dict(pair.split("=", 1) for pair in rest.split(","))
+    pairs.setdefault("service_name", service)
+    profile = fields(zlib.decompress(body, 31))
+    types = [profile[6][one(fields(t), 1)].decode() for t in profile[1]]
+    series = ("wall" if "wall" in types else
+              "process_cpu" if "cpu" in types else "memory")
+    return series, pairs
+
+
 def read_series(engine, body):
     if engine == "pyroscope":
         for series in map(fields, fields(body).get(1, [])):
@@ -56,6 +77,11 @@ def main():
     for name in sys.argv[3:]:
         with open(name, "rb") as f:
             body = f.read()
+        if engine == "ingest":
+            series, pairs = read_ingest(name, body)
+            labels |= {f"{series} label {k} {v}" for k, v in pairs.items()}
+            read_pprof(body, series, key, sums)
+            continue
         if engine == "pprof":
             read_pprof(body, "-", key, sums)
             continue

@@ -103,7 +103,8 @@ static enum ljp_verdict_kind answer_http_kind(long status,
                                               enum ljp_engine engine)
 {
   /* Pyroscope's stores may have a profile of which one of them says such a thing. */
-  if (engine == LJP_ENGINE_PYROSCOPE && (status == 500 || status == 503))
+  if ((engine == LJP_ENGINE_PYROSCOPE || engine == LJP_ENGINE_INGEST) &&
+      (status == 500 || status == 503))
     return LJP_VERDICT_UNKNOWN;
   if (status == 408 || status == 425 || status == 429)
     return LJP_VERDICT_RETRY;
@@ -185,7 +186,9 @@ static void answer_judge_done(const struct ljp_answer *a,
   bool protobuf = answer_is_type(a, types[engine]) ||
                   (engine == LJP_ENGINE_OTLP &&
                    (answer_is_type(a, "application/protobuf") ||
-                    answer_is_type(a, "application/json")));
+                    answer_is_type(a, "application/json"))) ||
+                  /* /ingest says nothing. */
+                  (engine == LJP_ENGINE_INGEST && !a->body_len);
   v->kind = LJP_VERDICT_SENT;
   /* What takes a request and says no more about it: gateways, queues. */
   if (a->status != 200 && !protobuf)

@@ -16,7 +16,9 @@
   _(PARCA, "parca",                                                            \
     "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",               \
     "application/grpc")                                                        \
-  _(OTLP, "otlp", "/v1development/profiles", "application/x-protobuf")
+  _(OTLP, "otlp", "/v1development/profiles", "application/x-protobuf")         \
+  /* Pyroscope's older API (--api ingest). */                                  \
+  _(INGEST, "pyroscope", "/ingest", "application/octet-stream")
 
 enum ljp_engine {
 #define LJP_X(name, text, path, type) LJP_ENGINE_##name,

@@ -176,6 +176,9 @@ static enum ljp_status encode_pyroscope(struct encode_parts *parts, size_t i,
 /* The requests of all profiles. The last one has the id of the file: if the journal
 ** knows that, all others are in the spool as well. */
 static enum ljp_status encode_each(struct encode_parts *parts,
+                                   const struct ljp_export *e,
+                                   const struct ljp_push_labels *labels,
+                                   enum ljp_engine engine,
                                    struct ljp_push_requests *out)
 {
   const struct ljp_request whole = out->list[0];
@@ -189,8 +192,12 @@ static enum ljp_status encode_each(struct encode_parts *parts,
              sizeof r->source - strlen(r->source), " (%.*s)",
              (int)parts->names[i].value.len,
              (const char *)parts->names[i].value.data);
-    if (!(status = encode_pyroscope(parts, i, r)))
-      out->count++;
+    status = engine == LJP_ENGINE_INGEST
+                 ? ljp_push_ingest(
+                       labels, (const char *)parts->labels[0].value.data, e->p,
+                       parts->profiles[i].data, parts->profiles[i].len, r)
+                 : encode_pyroscope(parts, i, r);
+    out->count += !status;
   }
   return status;
 }
@@ -289,8 +296,8 @@ static enum ljp_status encode_all(struct ljp_push *push, struct ljp_export *e,
   e->renamed = ljp_push_tell_renamed;
   e->renamed_ctx = push;
   status = encode_profiles(parts, e, r->id);
-  if (!status && engine == LJP_ENGINE_PYROSCOPE) {
-    status = encode_each(parts, out);
+  if (!status && engine != LJP_ENGINE_PARCA) {
+    status = encode_each(parts, e, &labels, engine, out);
   } else if (!status) {
     status = encode_parca(parts, r);
     out->count = !status;

@@ -148,6 +148,23 @@ static bool http_add(struct curl_slist **list, const char *name,
   return more != NULL;
 }
 
+/* For /ingest, the first line of a request is the query of the URL. */
+static char *http_url(const struct ljp_http *http, const uint8_t **body,
+                      size_t *len)
+{
+  char *url = NULL;
+  const uint8_t *end =
+      http->engine == LJP_ENGINE_INGEST ? memchr(*body, '\n', *len) : NULL;
+  if (!end)
+    return strdup(http->target);
+  if (asprintf(&url, "%s?%.*s", http->target, (int)(end - *body),
+               (const char *)*body) < 0)
+    return NULL;
+  *len -= (size_t)(end + 1 - *body);
+  *body = end + 1;
+  return url;
+}
+
 /* NULL, or why there can be no request. */
 static const char *http_headers(struct ljp_http *http, struct curl_slist **list,
                                 char *text, size_t room)
@@ -211,9 +228,9 @@ static enum ljp_exchange http_exchange(CURLcode code)
   }
 }
 
-static bool http_set(struct ljp_http *http, struct curl_slist *headers,
-                     const uint8_t *body, size_t len, struct ljp_answer *a,
-                     char *error)
+static bool http_set(struct ljp_http *http, const char *url,
+                     struct curl_slist *headers, const uint8_t *body,
+                     size_t len, struct ljp_answer *a, char *error)
 {
   CURL *c = http->curl;
   long version = CURL_HTTP_VERSION_NONE;
@@ -224,8 +241,7 @@ static bool http_set(struct ljp_http *http, struct curl_slist *headers,
   curl_easy_reset(c);
   *error = '\0';
 #define SET(option, value) (curl_easy_setopt(c, option, value) == CURLE_OK)
-  return SET(CURLOPT_URL, http->target) &&
-         SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
+  return SET(CURLOPT_URL, url) && SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
          SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_NOSIGNAL, 1L) &&
          /* A proxy is on the network, and knows no way back. */
          (!http->local || SET(CURLOPT_NOPROXY, "*")) &&
@@ -255,7 +271,10 @@ void ljp_http_send(struct ljp_http *http, const uint8_t *body, size_t len,
   const char *why = http_headers(http, &headers, a->error, sizeof a->error);
   if (why && why != a->error)
     snprintf(a->error, sizeof a->error, "%s", why);
-  if (!why && !http_set(http, headers, body, len, a, error)) {
+  char *url = why ? NULL : http_url(http, &body, &len);
+  if (!why && !url)
+    snprintf(a->error, sizeof a->error, "%s", ljp_status_text(LJP_ERR_MEM));
+  else if (!why && !http_set(http, url, headers, body, len, a, error)) {
     snprintf(a->error, sizeof a->error, "libcurl lacks what a push needs");
   } else if (!why) {
     CURLcode code = curl_easy_perform(http->curl);
@@ -274,5 +293,6 @@ void ljp_http_send(struct ljp_http *http, const uint8_t *body, size_t len,
       snprintf(a->error, sizeof a->error, "%s",
                *error ? error : curl_easy_strerror(code));
   }
+  free(url);
   curl_slist_free_all(headers);
 }

@@ -19,6 +19,8 @@ static const char options_help[] =
     "profiles)\n"
     "  URL              http://HOST:PORT or https://HOST; the path of the\n"
     "                   engine's API is added\n"
+    "  --api API        of Pyroscope: push, or ingest (its older API) "
+    "(push)\n"
     "  --follow DIR     send each file of DIR when it is complete, until a "
     "signal\n"
     "                   comes\n"
@@ -105,7 +107,8 @@ static int options_size(const char *option, const char *text, uint64_t *bytes)
   return -1;
 }
 
-static int options_engine(const char *to, enum ljp_engine *engine)
+static int options_engine(const char *to, const char *api,
+                          enum ljp_engine *engine)
 {
   static const char *const names[] = {
 #define LJP_X(name, text, path, type) text,
@@ -118,10 +121,18 @@ static int options_engine(const char *to, enum ljp_engine *engine)
                       "no engine given (--to pyroscope, parca or otlp)");
     return LJP_EXIT_USAGE;
   }
-  while (e < LJP_ENGINE_COUNT && strcmp(to, names[e]) != 0)
+  while (e < LJP_ENGINE_INGEST && strcmp(to, names[e]) != 0)
     e++;
-  if (e == LJP_ENGINE_COUNT)
+  if (e == LJP_ENGINE_INGEST)
     return options_wrong("--to", to, "pyroscope, parca or otlp");
+  if (api && e != LJP_ENGINE_PYROSCOPE) {
+    ljp_command_error("push", "--api is for --to pyroscope");
+    return LJP_EXIT_USAGE;
+  }
+  if (api && strcmp(api, "push") != 0 && strcmp(api, "ingest") != 0)
+    return options_wrong("--api", api, "push or ingest");
+  if (api && strcmp(api, "ingest") == 0)
+    e = LJP_ENGINE_INGEST;
   *engine = (enum ljp_engine)e;
   return -1;
 }
@@ -169,12 +180,14 @@ int ljp_push_options(int argc, char **argv, struct ljp_push *push,
                      struct ljp_push_command *c)
 {
   struct ljp_push_options *o = &push->options;
-  const char *to = NULL, *timeout = NULL, *retry = NULL, *give_up = NULL;
+  const char *to = NULL, *api = NULL, *timeout = NULL, *retry = NULL,
+             *give_up = NULL;
   const char *budget = NULL, *look = NULL, *doubt = NULL, *aside = NULL;
   unsigned words = 0;
   uint64_t timeout_ms = 30000;
   const struct ljp_flag flags[] = {
       {"--to", NULL, &to},
+      {"--api", NULL, &api},
       {"--follow", NULL, &c->follow},
       {"--look", NULL, &look},
       {"--service", NULL, &o->service},
@@ -209,7 +222,7 @@ int ljp_push_options(int argc, char **argv, struct ljp_push *push,
   int code = ljp_command_words("push", options_help, argc, argv, flags,
                                sizeof flags / sizeof *flags, c->words, &words);
   if (code < 0)
-    code = options_engine(to, &o->engine);
+    code = options_engine(to, api, &o->engine);
   if (code < 0)
     code = options_check(c, words, look, give_up);
   if (code < 0)

@@ -10,6 +10,8 @@
 #include "tools/push/spool.h"
 #include "tools/shared/command.h"
 
+struct ljp_profile;
+
 enum { LJP_PUSH_LABELS = LJP_OPTION_TIMES + 4 };
 
 struct ljp_push_label {
@@ -84,6 +86,15 @@ void ljp_push_free(struct ljp_push_requests *requests);
 enum ljp_encoded ljp_push_encode(struct ljp_push *push, const char *file,
                                  const char *shown, const uint8_t id[16],
                                  struct ljp_push_requests *out);
+
+/* -- ingest.c -------------------------------------------------------------- */
+
+/* Makes a request of a profile in pprof's format; labels: without the service. */
+enum ljp_status ljp_push_ingest(const struct ljp_push_labels *labels,
+                                const char *service,
+                                const struct ljp_profile *p,
+                                const uint8_t *profile, size_t len,
+                                struct ljp_request *r);
 
 /* -- command.c ------------------------------------------------------------- */
 
