@@ -62,6 +62,11 @@ for i in 1 2; do
 done
 push --spool sp --worker w3 "$url" 3.ljp 2> /dev/null || fail "after 401"
 same "a wrong token loses nothing" "w1 w2 w3 " "$(stored)"
+plan srv 401
+refuses "401 for the first of three" 1 "401" push --spool sp7 --worker w "$url" \
+  1.ljp 2.ljp 3.ljp
+push --spool sp7 --worker w "$url" 1.ljp 2> /dev/null || fail "after 401"
+same "... and the others are in the spool, too" 3 "$(taken srv)"
 plan srv 400
 push --spool sp --worker w4 "$url" 4.ljp 2> /dev/null && fail "400: success"
 push --spool sp --worker w4 "$url" 4.ljp 2> said
@@ -121,7 +126,7 @@ ok "... and none was lost: $(wc -l < bodies) taken, $doubtful in doubt"
 # No room: the oldest go.
 rm -rf sp
 plan srv
-push --worker w1 "$url" ?.ljp 2> /dev/null
+push --worker w1 "$url" ./?.ljp 2> /dev/null
 # Room for two, whichever they are: a request has a head of 256 bytes.
 size=$((2 * (300 + $(wc -c srv/*.body | grep -v total | sort -n | awk 'END { print $1 }'))))
 stop_engine
@@ -140,7 +145,7 @@ plan srv
 push --spool sp --budget $size "$url" 5.ljp 2> said || fail "$(cat said)"
 same "... and keeps the newest" "w4 w5 " "$(stored)"
 plan srv
-push --spool sp3 --budget $size --worker w "$url" ?.ljp 2> said || fail "$(cat said)"
+push --spool sp3 --budget $size --worker w "$url" ./?.ljp 2> said || fail "$(cat said)"
 same "a server that takes all gets all, however small the spool is" 5 \
   "$(taken srv)"
 plan srv

@@ -55,7 +55,8 @@ bool ljp_push_take(struct ljp_push *push, const char *file, const char *shown,
     error = push_keep(push, out);
     ljp_push_free(out);
   }
-  push->error = error;
+  if (error)
+    push->error = error;
   return true;
 }
 
@@ -153,8 +154,8 @@ static int push_run(struct ljp_push *push, const struct ljp_push_command *c)
   push->follows = c->follow != NULL;
   if (c->follow)
     code = ljp_push_follow(push, c->follow, c->look_ms);
-  for (unsigned i = 0;
-       i < c->file_count && !push->wrong && !push->error && !ljp_push_stopped();
+  for (unsigned i = 0; i < c->file_count && (push->spool || !push->wrong) &&
+                       !push->error && !ljp_push_stopped();
        i++)
     push_file(push, c->files[i], until);
   if (push->spool && !c->follow)
