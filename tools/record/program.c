@@ -130,28 +130,29 @@ static bool program_refuse(const struct ljp_record_plan *plan, const char *path,
                            const struct ljp_image *image,
                            const struct ljp_image *self, bool secure)
 {
-  __attribute__((format(printf, 2, 3))) void (*say)(const char *name,
-                                                    const char *format, ...) =
+  __attribute__((format(printf, 2, 3))) void (*tell)(const char *name,
+                                                     const char *format, ...) =
       plan->children ? ljp_command_note : ljp_command_error;
   if (secure)
-    say("record",
+    tell(
+        "record",
         "%s runs with other rights than yours, so the loader ignores what "
         "would bring our library in: run 'ljprof record' as a user who already "
         "has these rights",
         path);
   else if (image->elf && !image->native)
-    say("record",
-        "%s is not an x86-64 program: our library cannot be loaded into it",
-        path);
+    tell("record",
+         "%s is not an x86-64 program: our library cannot be loaded into it",
+         path);
   else if (image->luajit && !image->ours)
     program_say_static(path, plan);
   else if (*image->loader && !image->ours && *self->loader &&
            strcmp(ljp_record_base(image->loader),
                   ljp_record_base(self->loader)) != 0)
-    say("record",
-        "%s has another C library (its loader is %s, ours %s): our library "
-        "cannot be loaded into it",
-        path, image->loader, self->loader);
+    tell("record",
+         "%s has another C library (its loader is %s, ours %s): our library "
+         "cannot be loaded into it",
+         path, image->loader, self->loader);
   else
     return false;
   return true;
