@@ -116,6 +116,10 @@ int main(int argc, char **argv)
   char *help_of[] = {argv[help ? 2 : 1], "--help", NULL};
   if (command < 0)
     return main_unknown(argv[help ? 2 : 1]);
+  /* Who started us may ignore it: the status of our children would be lost. The
+  ** program that `record` runs goes on to ignore it. */
+  if (strcmp(commands[command].name, "record") != 0)
+    signal(SIGCHLD, SIG_DFL);
   return help ? commands[command].run(2, help_of)
               : commands[command].run(argc - 1, argv + 1);
 }

@@ -12,9 +12,10 @@ refuses "an unknown option" 2 "did you mean --locals?" \
 refuses "a process that is gone" 1 "there is no process 4194304" \
   "$ljprof" dump-stacks -p 4194304
 
-# stacks OPTION...: the stacks of $host in stacks.txt.
+# stacks OPTION...: the stacks of $host in stacks.txt. Who starts ljprof may ignore
+# SIGCHLD.
 stacks() {
-  "$ljprof" dump-stacks -p "$host" "$@" > stacks.txt 2> error.txt ||
+  env --ignore-signal=CHLD "$ljprof" dump-stacks -p "$host" "$@" > stacks.txt 2> error.txt ||
     fail "$mode: $(cat error.txt)"
   same "$mode: no complaint" "" "$(cat error.txt)"
 }
