@@ -10,17 +10,26 @@ for mode in hang ignored starts cancel late queue; do
   "$host" $mode $mode.ljp > text 2>&1 || fail "$mode: code $?: $(cat text)"
   ok "$mode"
 done
-"$ljprof" check hang.ljp.1 > check || fail "hang: $(tail -n 3 check)"
-grep -q "did not return" check || "$ljprof" dump hang.ljp.1 | grep -q "did not return" ||
+# whole FILE: fails unless the file is complete.
+whole() {
+  "$ljprof" check "$1" > check.txt 2>&1 || {
+    tail -n 3 check.txt
+    fail "$1 is not whole"
+  }
+}
+whole hang.ljp.1
+"$ljprof" dump hang.ljp.1 > dump.txt
+grep -q "did not return" dump.txt ||
   fail "hang: the file does not say that a handler did not return"
-"$ljprof" check hang.ljp.2 > check || fail "hang: $(tail -n 3 check)"
+whole hang.ljp.2
 
 # The late signal's time is the first thread's, not the second's.
-"$ljprof" check late.ljp > check || fail "late: $(tail -n 3 check)"
+whole late.ljp
 "$ljprof" report --by thread --json late.ljp > threads
 second=$(sed -n 's/.*(second)"[^}]*"self_ns":\([0-9]*\).*/\1/p' threads)
-[ "${second:-0}" -gt 100000000 ] && [ "$second" -lt 1000000000 ] ||
+if [ "${second:-0}" -lt 100000000 ] || [ "$second" -gt 1000000000 ]; then
   fail "late: the second thread has $second ns of samples: $(cat threads)"
+fi
 ok "no late signal counts for another thread"
 
 refuses "perf with a real-time signal" any 'timer "perf" cannot use signal' \
