@@ -1,5 +1,6 @@
 # shellcheck shell=sh disable=SC2154 # build() in run sets dir
-# Verbs of run for long tests and benchmarks; run reads this file.
+# Verbs of run for long tests and benchmarks, and what other tests need; run reads this
+# file.
 
 # verb_fuzz [SECONDS [NAME...]]
 verb_fuzz() {
@@ -72,6 +73,30 @@ verb_mutate() {
     build coverage coverage
   )
   test/mutate.py "$tree" "$tree/build" "$tree/build-coverage" "$count" "$seed" "$@"
+}
+
+# engine_programs: finds or builds the servers of the tests with real engines, and names
+# them to the tests. If Parca cannot be built, the end of the run says so.
+engine_programs() {
+  folder=${LJPROF_CACHE:-.cache}/engines
+  test/engines/make-engines --look "$folder" > /dev/null 2>&1 || {
+    deps engines
+    command -v go > /dev/null || deps pprof
+  }
+  say "Pyroscope and Parca"
+  list=$(test/engines/make-engines "$folder") ||
+    die "the tests with engines need Pyroscope, see the line above"
+  LJPROF_PYROSCOPE=$(echo "$list" | sed -n 's/^pyroscope //p')
+  LJPROF_PARCA=$(echo "$list" | sed -n 's/^parca //p')
+  LJPROF_NO_PARCA=
+  case $LJPROF_PARCA in
+  '- '*)
+    LJPROF_NO_PARCA=${LJPROF_PARCA#- } LJPROF_PARCA=
+    untested="$untested==> Parca was not tested: $LJPROF_NO_PARCA
+"
+    ;;
+  esac
+  export LJPROF_PYROSCOPE LJPROF_PARCA LJPROF_NO_PARCA
 }
 
 # -- Benchmarks ------------------------------------------------------------------

@@ -64,7 +64,7 @@ EXCEPTIONS = [
      r"sysprof event|note: left out|the key is nil|started at|HEAP SUM)",
      "commands, lines of a report, an assertion"),
     # What begins each message of a script; the rest has the entry.
-    (r"^(run|cmake/)", r"^((ljprof|run): error: %s|run: %s \(see ./run help\))$",
+    (r"^(run|cmake/|test/engines/)", r"^((ljprof|run): error: %s|run: %s \(see ./run help\))$",
      "the beginning of messages"),
     (r"^tools/push/command.c", r"^ljprof push: %s$", "the beginning of a message"),
     # What is put into a message that has the entry.

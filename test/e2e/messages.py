@@ -26,6 +26,7 @@ FILES = [
     "src/**/*.[ch]", "profilers/**/*.[ch]", "parsers/**/*.[ch]", "tools/**/*.[ch]",
     "tools/lua/**/*.lua", "tools/viewer/*.js", "tools/viewer/*.html", "run", "cmake/*",
     "CMakeLists.txt", "[a-z]*/CMakeLists.txt", "packaging/*", "test/run-lib.sh",
+    "test/engines/make-engines",
 ]
 
 

@@ -1,12 +1,11 @@
 # shellcheck shell=sh
 # What the tests with any real engine share.
 
-# engine_program NAME PATH: the program; PATH is what LJPROF_NAME says, or empty.
+# engine_program NAME: the program. ./run test --engines builds it if none is given.
 engine_program() {
-  found=${2:-$(command -v "$1" || :)}
-  [ -x "$found" ] || fail "no $1 in PATH, and LJPROF_$(echo "$1" |
-    tr '[:lower:]' '[:upper:]') names none: install it"
-  echo "$found"
+  "$SOURCE_DIR/test/engines/make-engines" --look \
+    "${LJPROF_CACHE:-$SOURCE_DIR/.cache}/engines" | sed -n "s/^$1 //p" | grep . ||
+    fail "there is no $1: ./run test --engines builds it"
 }
 
 totals() {

@@ -1,13 +1,19 @@
 # shellcheck shell=sh
-# What the tests with a real Pyroscope share: it is started, killed and asked. The
-# program is `pyroscope` in PATH, or $LJPROF_PYROSCOPE. It listens on 127.0.0.1 only,
-# and keeps its data in the folder in which the test runs.
+# What the tests with a real Pyroscope share: it is started, killed and asked. It
+# listens on 127.0.0.1 only, and keeps its data in the folder in which the test runs.
 #
 # A test has fail() and $SOURCE_DIR, and ends $server.
 
 # shellcheck source=test/engines/lib.sh
 . "$SOURCE_DIR/test/engines/lib.sh"
-pyroscope_program=$(engine_program pyroscope "${LJPROF_PYROSCOPE:-}") || exit 1
+pyroscope_program=$(engine_program pyroscope) || exit 1
+# Its second storage keeps what it has acknowledged when it is killed. Version 1 has it
+# on request.
+export PYROSCOPE_V2=1
+storage='-write-path=segment-writer -enable-query-backend=true
+  -all.enable-v1-write-path=false -all.enable-v1-read-path=false'
+! "$pyroscope_program" -help-all 2>&1 | grep -q -e -architecture.storage ||
+  storage=-architecture.storage=v2
 server=''
 
 # new_ports: four that are free, for one Pyroscope.
@@ -24,7 +30,8 @@ new_ports
 # start_server [OPTION...]: and waits until it is ready.
 # shellcheck disable=SC2120 # Not each test has options.
 start_server() {
-  "$pyroscope_program" -architecture.storage=v2 -usage-stats.enabled=false \
+  # shellcheck disable=SC2086 # words are wanted
+  "$pyroscope_program" $storage -usage-stats.enabled=false \
     -self-profiling.disable-push=true -log.level=error \
     -server.http-listen-address=127.0.0.1 -server.http-listen-port="$http" \
     -server.grpc-listen-address=127.0.0.1 -server.grpc-listen-port="$grpc" \
@@ -37,7 +44,8 @@ start_server() {
     -metastore.raft.server-id=127.0.0.1:"$raft" \
     -metastore.data-dir=meta/data -metastore.raft.dir=meta/raft \
     -metastore.raft.snapshots-dir=meta/snapshots \
-    -pyroscopedb.data-path=data -storage.filesystem.dir=store \
+    -pyroscopedb.data-path=data -storage.backend=filesystem \
+    -storage.filesystem.dir=store \
     -compactor.ring.instance-addr=127.0.0.1 \
     -distributor.ring.instance-addr=127.0.0.1 \
     -ingester.lifecycler.addr=127.0.0.1 \
@@ -47,7 +55,7 @@ start_server() {
     -segment-writer.lifecycler.addr=127.0.0.1 \
     -store-gateway.sharding-ring.instance-addr=127.0.0.1 \
     -segment-writer.min-ready-duration=0s -metastore.min-ready-duration=0s \
-    "$@" > server.log 2>&1 &
+    "$@" >> server.log 2>&1 &
   server=$!
   for _ in $(seq 600); do
     kill -0 $server 2> /dev/null || fail "Pyroscope ends: $(tail -n 3 server.log)"
