@@ -1,4 +1,5 @@
-"""Stands between ljprof push and an engine, and notes what the engine has taken.
+"""Stands between ljprof push and an engine (HTTP/1.1), and notes what the engine has
+taken.
 
   gate.py DIR URL     DIR/port tells its port when it listens
 
@@ -14,41 +15,15 @@ What it does with the next request, DIR/mode says:
 DIR/log has a line for each request: a hash of its body, and the engine's answer (a
 number); "none" if the engine cannot be reached; "kept" if it had nothing or a part of
 it; "doubt" if it had all and did not answer."""
-import hashlib
 import http.client
 import http.server
-import os
 import sys
-import threading
 import time
 import urllib.parse
 
-folder, url = sys.argv[1:3]
-address = urllib.parse.urlparse(url)
-lock = threading.Lock()
-counts = {"half": 0, "held": 0}
+from gate_lib import begin, count, mode, note, put
 
-
-def put(name, text):
-    with open(f"{folder}/.{name}", "w") as f:
-        f.write(text)
-    os.rename(f"{folder}/.{name}", f"{folder}/{name}")
-
-
-def mode():
-    with open(f"{folder}/mode") as f:
-        return f.read().strip()
-
-
-def count(name):
-    with lock:
-        counts[name] += 1
-        put(name, str(counts[name]))
-
-
-def note(body, outcome):
-    with lock, open(f"{folder}/log", "a") as f:
-        f.write(f"{hashlib.sha256(body).hexdigest()[:32]} {outcome}\n")
+address = urllib.parse.urlparse(sys.argv[2])
 
 
 class Gate(http.server.BaseHTTPRequestHandler):
@@ -95,7 +70,8 @@ class Gate(http.server.BaseHTTPRequestHandler):
             engine.send(body)
             answer = engine.getresponse()
             content = answer.read()
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException) as error:
+            print("gate: no answer:", repr(error), file=sys.stderr)
             self.break_off(body, "doubt")
             return
         note(body, answer.status)
@@ -115,9 +91,7 @@ class Gate(http.server.BaseHTTPRequestHandler):
 
 
 def main():
-    for name in counts:
-        put(name, "0")
-    put("mode", "pass")
+    begin(sys.argv[1])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Gate)
     server.daemon_threads = True
     put("port", str(server.server_port))

@@ -3,12 +3,12 @@
 # its folder. Pyroscope comes late, is killed in the middle of a request, is slow, is
 # full, and is restarted; a request gets no answer; the pusher is killed; so is a
 # worker. Each file's request is acknowledged once, and by function, route and tenant
-# Pyroscope has exactly what the files have. Parca gets the same files, is slow, and
-# has the same functions.
+# Pyroscope has exactly what the files have. Then Parca gets the same files, with the same
+# faults (but it has no limits that make it full), and has the same functions.
 #
-# Between the pusher and Pyroscope stands gate.py, which counts what is acknowledged:
-# totals alone cannot show a request that was sent twice, since Pyroscope may unite
-# equal profiles later.
+# Between the pusher and the server stands gate.py or gate_grpc.py, which counts what is
+# acknowledged: totals alone cannot show a request that was sent twice, since Pyroscope
+# may unite equal profiles later.
 # shellcheck source=test/hosts/nginx_lib.sh
 . "$(dirname "$0")/../hosts/nginx_lib.sh"
 need nginx libnginx-mod-http-lua lua-resty-core lua-resty-lrucache wrk curl
@@ -21,8 +21,7 @@ cd "$tmp"
 gate='' pusher='' driver=''
 ljprof=$build/bin/ljprof
 store=$tmp/store
-mkdir "$store" gate
-: > gate/log
+mkdir "$store"
 chmod 777 "$tmp" "$store" # The workers run as another user.
 
 end() {
@@ -67,37 +66,95 @@ answers() {
   curl -sf --max-time 5 "http://127.0.0.1:$port/pong"
 }
 
-# follow TIMEOUT: starts a pusher.
+# through GATE URL: starts a gate to this server, whose folder is then $at.
+through() {
+  at=$tmp/${1%.py}
+  mkdir "$at"
+  : > "$at/log"
+  python3 "$SOURCE_DIR/test/engines/$1" "$at" "$2" &
+  gate="$gate $!"
+  wait_for 30 test -s "$at/port" || fail "the gate does not start"
+}
+# follow ENGINE TIMEOUT DIR: starts a pusher.
 follow() {
-  "$ljprof" push --to pyroscope --retry 0.1 --look 0.2 --timeout "$1" \
-    "http://127.0.0.1:$(cat gate/port)" --follow "$store" 2>> push.log &
+  "$ljprof" push --to "$1" --retry 0.1 --look 0.2 --timeout "$2" \
+    "http://127.0.0.1:$(cat "$at/port")" --follow "$3" 2>> push.log &
   pusher=$!
 }
 mode() {
-  echo "$1" > gate/.next
-  mv gate/.next gate/mode
+  echo "$1" > "$at/.next"
+  mv "$at/.next" "$at/mode"
 }
 # logged OUTCOME: how many requests had it.
 logged() {
-  grep -c " $1\$" gate/log || :
+  grep -c " $1\$" "$at/log" || :
 }
-# more N WHAT...: waits until the number that the command prints has grown by N.
+# reaches N WHAT...: waits until the command prints N or more; more N WHAT...: until the
+# number has grown by N.
+reaches() {
+  goal=$1
+  shift
+  for _ in $(seq 1200); do
+    kill -0 $pusher 2> /dev/null || fail "the pusher has ended: $(tail -n 3 push.log)"
+    [ "$("$@")" -lt "$goal" ] || return 0
+    sleep 0.05
+  done
+  fail "$*: $("$@"), wanted $goal; $(tail -n 3 push.log)"
+}
 more() {
   goal=$1
   shift
-  before=$("$@")
-  for _ in $(seq 1200); do
-    kill -0 $pusher 2> /dev/null || fail "the pusher has ended: $(tail -n 3 push.log)"
-    [ "$("$@")" -lt $((before + goal)) ] || return 0
-    sleep 0.05
+  reaches $(($("$@") + goal)) "$@"
+}
+# hold [N]: the gate keeps requests. Waits for the first, of the next N files if need be.
+hold() {
+  held=$(cat "$at/held")
+  mode hold
+  [ $# = 0 ] || next "$1"
+  reaches $((held + 1)) cat "$at/held"
+}
+kill_pusher() {
+  kill -9 $pusher
+  wait $pusher 2> /dev/null || :
+}
+# no_answers ENGINE DIR: after hold(). The server gets nothing from a pusher that does not
+# wait long: a late answer would be no fault of ours.
+no_answers() {
+  echo "the pusher is killed"
+  kill_pusher
+  echo "requests get no answer"
+  follow "$1" 2 "$2"
+  more 3 cat "$at/held"
+  kill_pusher
+  follow "$1" 600 "$2"
+  mode pass
+}
+# settled DIR: whether each file of it was sent, or has nothing that could be sent.
+settled() {
+  [ $(($(outcomes "$1/.push/journal" 3) + $(outcomes "$1/.push/journal" 6))) \
+    -ge "$(find "$1" -name '*.ljp' | wc -l)" ] &&
+    [ -z "$(find "$1/.push" -name '*.request')" ] || return 1
+  records=$(wc -c < "$1/.push/journal")
+  sleep 2
+  [ "$records" = "$(wc -c < "$1/.push/journal")" ]
+}
+# sent_once DIR OUTCOME: what can be sent was acknowledged once; sets $sent.
+sent_once() {
+  sent=$(outcomes "$1/.push/journal" 3)
+  for what in 4 5 7; do # Refused, dropped, doubtful.
+    same "journal, $what" 0 "$(outcomes "$1/.push/journal" $what)"
   done
-  fail "$*: $("$@"), wanted $goal more than $before; $(tail -n 3 push.log)"
+  same "requests without a known outcome" 0 "$(logged doubt)"
+  sed -n "s/ $2\$//p" "$at/log" | sort > acknowledged
+  same "different requests that are acknowledged" "$sent" \
+    "$(sort -u acknowledged | wc -l)"
+  same "requests that are acknowledged twice" '' "$(uniq -d acknowledged)"
 }
 # kill_between: kills the server when it has half of a request; the pusher sees then
 # that nobody answers.
 kill_between() {
   mode half
-  more 1 cat gate/half
+  more 1 cat "$at/half"
   kill_server
   more 1 logged none
 }
@@ -126,10 +183,8 @@ maps_ours "$master"
 wrk -t1 -c10 -d600s -s "$SOURCE_DIR/test/hosts/routes.lua" "http://127.0.0.1:$port/" > wrk.log 2>&1 &
 driver=$!
 
-python3 "$SOURCE_DIR/test/engines/gate.py" gate "$url" &
-gate=$!
-wait_for 30 test -s gate/port || fail "the gate does not start"
-follow 600
+through gate.py "$url"
+follow pyroscope 600 "$store"
 echo "the server comes late"
 more 2 logged none
 start_again
@@ -156,21 +211,13 @@ kill -9 "$(awk '{ print $1 }' "/proc/$master/task/$master/children")"
 kill -HUP "$master"
 more 4 logged 200
 echo "the server is restarted in good order"
-mode hold
-more 1 cat gate/held
+hold
 kill "$server"
 wait "$server" || :
 start_again
 more 4 logged 200
-echo "the pusher is killed"
-mode hold
-more 1 cat gate/held
-kill -9 $pusher
-wait $pusher 2> /dev/null || :
-follow 2
-echo "requests get no answer"
-more 3 cat gate/held
-mode pass
+hold
+no_answers pyroscope "$store"
 more 4 logged 200
 
 kill -INT $driver
@@ -185,28 +232,13 @@ if grep -E '\[(crit|emerg|error)\]' error.log >&2; then
   fail "nginx's log holds errors"
 fi
 files=$(find "$store" -name '*.ljp' | wc -l)
-# settled: nothing waits, and nothing has come for two seconds.
-settled() {
-  [ $(($(outcomes "$store/.push/journal" 3) + $(outcomes "$store/.push/journal" 6))) \
-    -ge "$files" ] && [ -z "$(find "$store/.push" -name '*.request')" ] || return 1
-  records=$(wc -c < "$store/.push/journal")
-  sleep 2
-  [ "$records" = "$(wc -c < "$store/.push/journal")" ]
-}
-wait_for 120 settled || fail "of $files files are settled: $(cat push.log)"
+wait_for 120 settled "$store" || fail "of $files files are settled: $(cat push.log)"
 kill $pusher
 wait $pusher || fail "push: $(cat push.log)"
 pusher=''
-sent=$(outcomes "$store/.push/journal" 3)
+sent_once "$store" 200
 echo "$files files, $sent sent; $(tail -n 1 push.log)"
 [ "$sent" -ge 15 ] || fail "only $sent files were sent"
-for what in 4 5 7; do # Refused, dropped, doubtful.
-  same "journal, $what" 0 "$(outcomes "$store/.push/journal" $what)"
-done
-same "requests without a known outcome" 0 "$(logged doubt)"
-sed -n 's/ 200$//p' gate/log | sort > acknowledged
-same "different requests that are acknowledged" "$sent" "$(sort -u acknowledged | wc -l)"
-same "requests that are acknowledged twice" '' "$(uniq -d acknowledged)"
 
 for file in "$store"/*.ljp; do
   "$ljprof" export --to pprof --force -o "$file.pb.gz" "$file" 2> export.log ||
@@ -222,27 +254,44 @@ for value in alloc_space inuse_space; do
   compare nginx memory:$value:bytes:space:bytes shop $value "$store"/*.pb.gz
 done
 
-# Parca takes gRPC over HTTP/2, which the gate does not speak. It comes late, and does
-# nothing for a while when most files are still to come.
-mkdir parca-store
-parca_has() {
-  [ $(($(outcomes parca-spool/journal 3) + $(outcomes parca-spool/journal 6))) \
-    -ge "$(find parca-store -name '*.ljp' | wc -l)" ]
+[ -n "$parca_program" ] || {
+  echo "Parca: skipped: $LJPROF_NO_PARCA"
+  exit 0
 }
-find "$store" -name '*.ljp' | sort | head -n 5 |
-  while read -r file; do ln "$file" parca-store; done
-"$ljprof" push --to parca --retry 0.1 --look 0.2 --spool parca-spool "$parca_url" \
-  --follow parca-store 2> parca-push.log &
-pusher=$!
-wait_for 30 grep -q 'trying again' parca-push.log || fail "$(cat parca-push.log)"
-start_parca
-wait_for 120 parca_has || fail "of five files: $(cat parca-push.log)"
+# next N: gives the pusher that many of the files, all of which can be sent.
+(cd "$store" && ls -- *.pb.gz) > names
+next() {
+  head -n "$1" names | while read -r name; do
+    ln "$store/${name%.pb.gz}" parca-store
+  done
+  sed -i "1,$1d" names
+}
+# parca_gets: waits until it has what it was given.
+parca_gets() {
+  wait_for 120 settled parca-store || fail "Parca has not got everything: $(cat push.log)"
+}
+# parca_again: starts it. Meanwhile the gate keeps requests.
+parca_again() {
+  mode wait
+  start_parca
+  mode pass
+  parca_gets
+}
+all_sent=$sent
+mkdir parca-store
+through gate_grpc.py "$parca_url"
+next 2
+follow parca 600 parca-store
+echo "Parca comes late"
+reaches 2 logged none
+parca_again
+echo "Parca is slow"
 kill -STOP "$parca"
-find "$store" -name '*.ljp' | sort | tail -n +6 |
-  while read -r file; do ln "$file" parca-store; done
+next 2
 sleep 2
-! parca_has || fail "Parca has everything, but was stopped"
+! settled parca-store || fail "Parca has everything, but was stopped"
 kill -CONT "$parca"
+<<<<<<< HEAD
 wait_for 120 parca_has || fail "of $files files: $(cat parca-push.log)"
 same "files that Parca got" \
   $((files - $(outcomes "$store/.push/journal" 6))) "$(outcomes parca-spool/journal 3)"
@@ -251,4 +300,32 @@ wait $pusher || fail "push: $(cat parca-push.log)"
 pusher=''
 for value in cpu alloc_space inuse_space; do
   compare_parca "nginx, Parca" $value "$store"/*.pb.gz
+=======
+parca_gets
+for time in 1 2; do
+  echo "Parca is killed in the middle of a request"
+  mode half
+  next 2
+  reaches $time cat "$at/half"
+  kill_parca
+  more 1 logged none
+  parca_again
+done
+echo "Parca is restarted in good order"
+hold 2
+kill "$parca"
+wait "$parca" || :
+parca_again
+hold 2
+no_answers parca parca-store
+next 1000
+parca_gets
+kill $pusher
+wait $pusher || fail "push: $(cat push.log)"
+pusher=''
+sent_once parca-store taken
+same "files that Parca got" "$all_sent" "$sent"
+for value in cpu alloc_space inuse_space; do
+  compare_parca "nginx, Parca" shop $value "$store"/*.pb.gz
+>>>>>>> 26d05d4e (Kill and restart Parca in the tests with real engines, too)
 done

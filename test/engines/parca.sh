@@ -1,11 +1,16 @@
 #!/bin/sh
 # A real Parca takes what ljprof push sends: by function it has exactly what the
-# files have.
+# files have; also if it is killed, and comes back, between two requests.
 . "$(dirname "$0")/../e2e/lib.sh"
 . "$SOURCE_DIR/test/e2e/push_lib.sh"
 . "$SOURCE_DIR/test/engines/parca_lib.sh"
+[ -n "$parca_program" ] || {
+  echo "skipped: $LJPROF_NO_PARCA"
+  exit 77
+}
+pusher=''
 # shellcheck disable=SC2016,SC2034 # for end_test()
-at_end='kill -9 $parca 2> /dev/null'
+at_end='kill -9 $pusher $parca 2> /dev/null'
 start_parca
 for i in 1 2 3; do
   record $i.ljp
@@ -14,7 +19,40 @@ done
 "$ljprof" push --to parca --service shop --retry 0.2 "$parca_url" 1.ljp 2.ljp 3.ljp \
   2> said || fail "$(cat said)"
 for value in cpu alloc_space alloc_objects inuse_space; do
-  compare_parca "three workers" $value 1.pb.gz 2.pb.gz 3.pb.gz
+  compare_parca "three workers" shop $value 1.pb.gz 2.pb.gz 3.pb.gz
 done
 refuses "a wrong path" 1 "gRPC status 12" \
   "$ljprof" push --to parca "$parca_url/nowhere" 1.ljp
+
+mkdir st
+"$ljprof" push --to parca --service fault --retry 0.05 --look 0.1 "$parca_url" \
+  --follow st 2> said &
+pusher=$!
+# sent N: waits until so many files are sent.
+sent() {
+  for _ in $(seq 600); do
+    [ "$(outcomes st/.push/journal 3)" -lt "$1" ] || return 0
+    sleep 0.1
+  done
+  fail "$1 files are not sent: $(cat said)"
+}
+for i in 1 2 3 4 5 6; do
+  record f$i.ljp
+  "$ljprof" export --to pprof --force -o f$i.pb.gz f$i.ljp 2> /dev/null
+  cp f$i.ljp st/.next
+  mv st/.next "st/shop-20260101T00000${i}Z-000000$i-1$i.ljp"
+  case $i in
+  2 | 4)
+    sent $i
+    kill_parca
+    ;;
+  3 | 5) start_parca ;;
+  esac
+done
+sent 6
+kill $pusher
+wait $pusher 2> /dev/null || :
+grep -q '^ljprof push: 6 sent' said || fail "$(cat said)"
+for value in cpu alloc_space inuse_space; do
+  compare_parca "after two kills of the server" fault $value f?.pb.gz
+done
