@@ -41,10 +41,13 @@ env --ignore-signal=CHLD "$ljprof" record -o ignored.ljp -- "$luajit" -e 'for l 
   end
   os.exit(7)' > out 2> err || code=$?
 same "the exit status where SIGCHLD is ignored" 7 "$code"
-case $(cut -c 9- out) in
-*[13579bdf]????) ok "the program ignores SIGCHLD, too" ;;
-*) fail "SIGCHLD is not ignored: $(cat out)" ;;
-esac
+# Without the analyzer, ljprof is a shell script here, and shells do not ignore it.
+if [ "${LJP_ANALYZER:-}" != OFF ]; then
+  case $(cut -c 9- out) in
+  *[13579bdf]????) ok "the program ignores SIGCHLD, too" ;;
+  *) fail "SIGCHLD is not ignored: $(cat out)" ;;
+  esac
+fi
 "$ljprof" report --live both.ljp | grep -q 'difference 0$' ||
   fail "the heap's own count differs: $("$ljprof" report --live both.ljp)"
 ok "events and the VM's own count of bytes agree"
