@@ -40,7 +40,8 @@ struct ljp_sysprof {
   uint32_t refusals;  /* threads that could not have this source */
   uint32_t resets;    /* times that the program reset the signal */
   bool unreadable;    /* reported: the handlers of reads are gone for good */
-  /* Whose threads system call filters apply to: see ljp_sandbox_began(). */
+  /* A filter of system calls was there when the session began; one for all threads
+  ** has come since then: see ljp_sandbox_began(). */
   bool filtered, jailed;
   bool hangs; /* a handler did not return: what it may use stays */
   /* CPU time of the process at the start, of the writer, and of threads that

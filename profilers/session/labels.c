@@ -161,19 +161,17 @@ static enum labels_found labels_find(const char *text, size_t bytes,
 enum { PAIRS = 4 * LJP_LABELS_SETS, KEYS = 1024, TRIES = 32 };
 _Static_assert((PAIRS & (PAIRS - 1)) == 0 && (KEYS & (KEYS - 1)) == 0, "masks");
 static _Atomic uint32_t labels_pairs[PAIRS];
-static struct {
-  _Atomic uint32_t hash, values;
-} labels_keys[KEYS];
+static _Atomic uint32_t labels_keys[KEYS], labels_values[KEYS];
 
-/* Finds the hash in a table of `size` words, `step` words apart. *added: it is new.
-** Returns its place, or -1: there is no room. */
-static int labels_place(_Atomic uint32_t *table, unsigned step, uint32_t size,
-                        uint32_t hash, bool *added)
+/* Finds the hash in a table of `size` words. *added: it is new. Returns its place, or
+** -1: there is no room. */
+static int labels_place(_Atomic uint32_t *table, uint32_t size, uint32_t hash,
+                        bool *added)
 {
   hash |= 1;
   for (uint32_t i = 0; i < TRIES; i++) {
     uint32_t at = (hash + i) & (size - 1), there = 0;
-    *added = atomic_compare_exchange_strong(&table[at * step], &there, hash);
+    *added = atomic_compare_exchange_strong(&table[at], &there, hash);
     if (*added || there == hash)
       return (int)at;
   }
@@ -183,8 +181,7 @@ static int labels_place(_Atomic uint32_t *table, unsigned step, uint32_t size,
 static int labels_key(const char *key)
 {
   bool added;
-  return labels_place(&labels_keys[0].hash, 2, KEYS,
-                      labels_hash(key, strlen(key)), &added);
+  return labels_place(labels_keys, KEYS, labels_hash(key, strlen(key)), &added);
 }
 
 static void labels_count_values(const struct ljp_labels *labels)
@@ -195,9 +192,9 @@ static void labels_count_values(const struct ljp_labels *labels)
     uint32_t hash = labels_hash(label->value, strlen(label->value)) * 31 +
                     labels_hash(label->key, strlen(label->key));
     int key = labels_key(label->key);
-    if (key >= 0 && labels_place(labels_pairs, 1, PAIRS, hash, &added) >= 0 &&
+    if (key >= 0 && labels_place(labels_pairs, PAIRS, hash, &added) >= 0 &&
         added)
-      atomic_fetch_add(&labels_keys[key].values, 1);
+      atomic_fetch_add(&labels_values[key], 1);
   }
 }
 
@@ -208,7 +205,7 @@ static struct ljp_label *labels_richest(struct ljp_labels *labels)
   uint32_t most = 0;
   for (unsigned i = 0; i < labels->count; i++) {
     int key = labels_key(labels->list[i].key);
-    uint32_t values = key < 0 ? UINT32_MAX : labels_keys[key].values;
+    uint32_t values = key < 0 ? UINT32_MAX : labels_values[key];
     if (labels->list[i].value != labels_other && (!richest || values > most)) {
       richest = &labels->list[i];
       most = values;
