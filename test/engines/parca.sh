@@ -36,17 +36,14 @@ sent() {
   done
   fail "$1 files are not sent: $(cat said)"
 }
-for i in 1 2 3 4 5 6; do
-  record f$i.ljp
-  "$ljprof" export --to pprof --force -o f$i.pb.gz f$i.ljp 2> /dev/null
-  cp f$i.ljp st/.next
-  mv st/.next "st/shop-20260101T00000${i}Z-000000$i-1$i.ljp"
+for i in 01 02 03 04 05 06; do
+  give $i
   case $i in
-  2 | 4)
+  02 | 04)
     sent $i
     kill_parca
     ;;
-  3 | 5) start_parca ;;
+  03 | 05) start_parca ;;
   esac
 done
 sent 6
@@ -54,5 +51,5 @@ kill $pusher
 wait $pusher 2> /dev/null || :
 grep -q '^ljprof push: 6 sent' said || fail "$(cat said)"
 for value in cpu alloc_space inuse_space; do
-  compare_parca "after two kills of the server" fault $value f?.pb.gz
+  compare_parca "after two kills of the server" fault $value f0?.pb.gz
 done

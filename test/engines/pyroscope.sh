@@ -34,10 +34,7 @@ mkdir st
   --follow st 2> said &
 pusher=$!
 for i in 01 02 03 04 05 06 07 08 09; do
-  record f$i.ljp
-  "$ljprof" export --to pprof --force -o f$i.pb.gz f$i.ljp 2> /dev/null
-  cp f$i.ljp st/.next
-  mv st/.next "st/shop-20260101T0000${i}Z-000000$i-1$i.ljp"
+  give $i
   case $i in
   03 | 06)
     sleep 0.2
