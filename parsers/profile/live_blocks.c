@@ -13,7 +13,7 @@
 #include "parsers/base/pages.h"
 #include "src/base/assert.h"
 
-#define UNUSED UINT32_MAX /* `mark` of a block in the free list. */
+#define UNUSED INT32_MAX /* `mark` of a block in the free list. */
 _Static_assert(LJP_LIVE_CHUNK % LJP_LIVE_GROUP == 0, "groups lie in chunks");
 
 void ljp_live_fini(struct ljp_live *live)

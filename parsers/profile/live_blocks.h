@@ -22,10 +22,11 @@
 
 struct ljp_live_block {
   uint64_t address, size;
-  uint32_t memory; /* In memory[]: of the row that allocated it. */
-  uint32_t cycle;  /* GC cycle of its VM at that time. */
-  uint32_t ms;     /* That time, since the origin; saturates. */
-  uint32_t mark;   /* Number of marks before it. */
+  uint32_t memory;    /* In memory[]: of the row that allocated it. */
+  uint32_t cycle;     /* GC cycle of its VM at that time. */
+  uint32_t ms;        /* That time, since the origin; saturates. */
+  uint32_t mark : 31; /* Number of marks before it. */
+  uint32_t held : 1;  /* Its allocation is in a file segment before. */
 };
 /* memory: the options filter the block out. */
 #define LJP_LIVE_UNWANTED UINT32_MAX

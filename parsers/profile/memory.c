@@ -30,44 +30,16 @@ memory_estimates(struct ljp_profile *p, uint32_t memory, uint64_t weight)
   return weight && p->estimates ? &p->estimates[memory] : NULL;
 }
 
-/* -- VMs ------------------------------------------------------------------- */
-
-uint32_t ljp_memory_find_vm(struct ljp_memory_sums *sums, uint64_t id)
+/* The collections that a block has outlived since the file began. */
+static void memory_outlived(struct ljp_profile_memory *m,
+                            const struct ljp_live_block *block,
+                            const struct ljp_memory_vm *vm, uint64_t objects,
+                            uint64_t bytes)
 {
-  if (LJP_LIKELY(sums->vm_last < sums->vm_count &&
-                 sums->vms[sums->vm_last].id == id))
-    return sums->vm_last;
-  for (uint32_t i = sums->vm_count; id && i-- > 1;)
-    if (sums->vms[i].id == id)
-      return sums->vm_last = i;
-  return 0;
-}
-
-/* Finds the VM, or gives it a number. LJP_ERR_MEM. */
-static enum ljp_status memory_take_vm(struct ljp_profile *p, uint64_t id,
-                                      uint32_t *vm)
-{
-  struct ljp_memory_sums *sums = &p->pass->memory;
-  if ((*vm = ljp_memory_find_vm(sums, id)))
-    return LJP_OK;
-  if (sums->vm_count &&
-      (!id || (!sums->vm_free && sums->vm_count == LJP_MEMORY_VMS)))
-    return LJP_OK; /* number 0 */
-  if (sums->vm_free) {
-    *vm = sums->vm_free;
-    sums->vm_free = sums->vms[*vm].cycle;
-  } else {
-    if (!ljp_array_reserve(&sums->vms, sums->vm_count, &sums->vm_room,
-                           sizeof *sums->vms))
-      return LJP_ERR_MEM;
-    *vm = sums->vm_count++;
-  }
-  sums->vms[*vm] = (struct ljp_memory_vm){.id = *vm ? id : 0};
-  if (*vm || !id) {
-    sums->vm_last = *vm;
-    return LJP_OK;
-  }
-  return memory_take_vm(p, id, vm); /* number 0 was made first */
+  uint32_t since =
+      block->cycle > vm->first_cycle ? block->cycle : vm->first_cycle;
+  ljp_gc_cost_outlived(m, objects, bytes,
+                       vm->cycle > since ? vm->cycle - since : 0);
 }
 
 /* Removes a block from the table and from its row's memory. moved: by a
@@ -94,17 +66,19 @@ static enum ljp_status memory_remove_block(struct ljp_profile *p, uint32_t at,
     ljp_estimate_take(&p->pass->memory.estimate, block.size, weight);
   }
   m->free_bytes += bytes;
-  ljp_gc_cost_outlived(m, objects, bytes, vm->cycle - block.cycle);
+  memory_outlived(m, &block, vm, objects, bytes);
   if (moved) {
     m->moved_objects_out += objects;
-    if (weight)
+    if (weight && block.held)
+      p->totals.held_objects -= objects;
+    else if (weight)
       m->alloc_objects -= objects;
-    if (e)
+    if (e && !block.held)
       ljp_estimate_take_object(&e->alloc, block.size, weight);
     return LJP_OK;
   }
   m->free_objects += objects;
-  if (p->has_gc && vm->cycle == block.cycle) {
+  if (p->has_gc && vm->cycle == block.cycle && !block.held) {
     m->temporary_objects += objects;
     m->temporary_bytes += bytes;
     if (e)
@@ -149,7 +123,7 @@ enum ljp_status ljp_profile_take_heap(struct ljp_profile *p,
 {
   struct ljp_memory_sums *sums = &p->pass->memory;
   uint32_t vm;
-  enum ljp_status status = memory_take_vm(p, gc->vm, &vm);
+  enum ljp_status status = ljp_memory_take_vm(p, gc->vm, &vm);
   if (status || !vm)
     return status;
   if (sums->closed == vm)
@@ -178,7 +152,7 @@ static enum ljp_status memory_add_block(struct ljp_profile *p,
   struct ljp_live *live = &p->pass->live;
   struct ljp_memory_sums *sums = &p->pass->memory;
   uint32_t vm;
-  enum ljp_status status = memory_take_vm(p, e->vm, &vm);
+  enum ljp_status status = ljp_memory_take_vm(p, e->vm, &vm);
   if (status)
     return status;
   uint64_t ms = ljp_profile_since(p, event->time_ns) / 1000000;
@@ -196,6 +170,11 @@ static enum ljp_status memory_add_block(struct ljp_profile *p,
   }
   if (memory != LJP_LIVE_UNWANTED)
     block.cycle = sums->vms[vm].cycle;
+  if (event->held) {
+    block.held = true;
+    block.cycle = event->held_cycle;
+    block.mark = 0;
+  }
   sums->events++;
   status = ljp_live_add(live, &sums->vms[vm].blocks, vm, &block, e->weight);
   return status || LJP_LIKELY(!p->options.births)
@@ -279,12 +258,55 @@ static enum ljp_status memory_count_rate(struct ljp_profile *p,
   return LJP_OK;
 }
 
+static void memory_estimate_live(struct ljp_profile *p, uint32_t memory,
+                                 const struct ljp_rec_mem *e)
+{
+  struct ljp_profile_estimates *estimates =
+      memory_estimates(p, memory, e->weight);
+  if (!estimates)
+    return;
+  ljp_estimate_add(&estimates->live, e->size, e->weight);
+  ljp_estimate_add(&p->pass->memory.estimate, e->size, e->weight);
+}
+
+/* Counts a block that was alive when the file began, unless the files before it
+** were read, too, so that it is known. */
+static enum ljp_status memory_count_held(struct ljp_profile *p,
+                                         const struct ljp_memory_event *event,
+                                         uint32_t row)
+{
+  const struct ljp_rec_mem *e = &event->mem;
+  struct ljp_live *live = &p->pass->live;
+  uint32_t memory, at = ljp_live_find(live, e->address);
+  enum ljp_status status;
+  p->has_memory = p->sampled_memory = true;
+  p->totals.held_read += p->pass->placed == 1;
+  if (at && ljp_live_block(live, at)->size == e->size &&
+      ljp_live_weight(live, at) == e->weight)
+    return LJP_OK;
+  if (!event->wanted)
+    return memory_add_block(p, event, LJP_LIVE_UNWANTED);
+  if ((status = ljp_profile_intern_memory(p, row, &memory)) ||
+      (status = ljp_profile_reserve_estimates(p)) ||
+      (status = memory_add_block(p, event, memory)))
+    return status;
+  uint64_t objects = memory_objects(e->size, e->weight);
+  p->totals.held_objects += objects;
+  p->totals.held_bytes += e->weight;
+  ljp_memory_grow(p, memory, objects, e->weight,
+                  ljp_profile_since(p, event->time_ns));
+  memory_estimate_live(p, memory, e);
+  return LJP_OK;
+}
+
 enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
                                          const struct ljp_memory_event *event,
                                          uint32_t row)
 {
   if (p->options.rates)
     return memory_count_rate(p, event, row);
+  if (LJP_UNLIKELY(event->held))
+    return memory_count_held(p, event, row);
   const struct ljp_rec_mem *e = &event->mem;
   uint32_t context = event->context;
   bool wanted = event->wanted;
@@ -348,11 +370,9 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
   ljp_memory_grow(p, memory, objects, bytes, time_ns);
   struct ljp_profile_estimates *estimates =
       memory_estimates(p, memory, e->weight);
-  if (estimates) {
+  if (estimates)
     ljp_estimate_add(&estimates->alloc, e->size, e->weight);
-    ljp_estimate_add(&estimates->live, e->size, e->weight);
-    ljp_estimate_add(&p->pass->memory.estimate, e->size, e->weight);
-  }
+  memory_estimate_live(p, memory, e);
   if (p->options.points)
     return ljp_profile_add_point(p, time_ns, row,
                                  !e->weight && e->op == LJP_MEM_ALLOC &&
@@ -376,9 +396,10 @@ static enum ljp_status memory_count_live(struct ljp_profile *p, uint32_t at,
   struct ljp_profile_estimates *e = memory_estimates(p, b->memory, weight);
   uint64_t objects = memory_objects(b->size, weight);
   uint64_t bytes = weight ? weight : b->size;
-  uint32_t vm = ljp_live_owner_of(live, at);
-  uint32_t cycles = p->pass->memory.vms[vm].cycle - b->cycle;
-  ljp_gc_cost_outlived(m, objects, bytes, cycles);
+  const struct ljp_memory_vm *vm =
+      &p->pass->memory.vms[ljp_live_owner_of(live, at)];
+  uint32_t cycles = vm->cycle > b->cycle ? vm->cycle - b->cycle : 0;
+  memory_outlived(m, b, vm, objects, bytes);
   bool old = !p->has_gc || cycles >= 2;
   bool recent = p->pass->since_seen && b->mark >= p->pass->memory.since_mark;
   uint64_t last = p->end_ns / 1000000;

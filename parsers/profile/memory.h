@@ -18,6 +18,10 @@ struct ljp_memory_event {
   /* Nor, if it frees a block that is older than the session, this: such a block
   ** has no labels. */
   bool wanted_before;
+  /* No event: a block that is alive when the file begins, allocated in this GC
+  ** cycle. */
+  bool held;
+  uint32_t held_cycle;
 };
 
 struct ljp_memory_batch {
@@ -29,7 +33,8 @@ struct ljp_memory_batch {
 struct ljp_memory_vm {
   uint64_t id;    /* In the stream. */
   uint32_t cycle; /* Its newest GC cycle; of a free one, the next free one. */
-  bool open;      /* It has GC records, and was not closed. */
+  uint32_t first_cycle; /* In which the file begins. */
+  bool open;            /* It has GC records, and was not closed. */
   struct ljp_live_owner blocks;
 };
 
@@ -63,6 +68,13 @@ struct ljp_memory_sums {
 enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
                                         const struct ljp_item *item);
 
+/* The same for a block that is alive when a file begins (LIVE), and for what is
+** told before (HELD). */
+enum ljp_status ljp_profile_take_live(struct ljp_profile *p,
+                                      const struct ljp_item *item);
+enum ljp_status ljp_profile_take_held(struct ljp_profile *p,
+                                      const struct ljp_rec_held *held);
+
 /* Counts the batch. Must precede every other item. */
 enum ljp_status ljp_profile_flush_memory(struct ljp_profile *p);
 
@@ -77,6 +89,10 @@ enum ljp_status ljp_profile_take_heap(struct ljp_profile *p,
 
 /* The number of the VM with an id; 0: it has none. */
 uint32_t ljp_memory_find_vm(struct ljp_memory_sums *sums, uint64_t id);
+
+/* Finds the VM, or gives it a number. */
+enum ljp_status ljp_memory_take_vm(struct ljp_profile *p, uint64_t id,
+                                   uint32_t *vm);
 
 /* Counts what is live at the end of a session and empties the table. */
 enum ljp_status ljp_profile_end_memory(struct ljp_profile *p);

@@ -61,6 +61,34 @@ enum ljp_status ljp_profile_flush_memory(struct ljp_profile *p)
   return LJP_OK;
 }
 
+enum ljp_status ljp_profile_take_live(struct ljp_profile *p,
+                                      const struct ljp_item *item)
+{
+  const struct ljp_rec_live *live = &item->u.live;
+  struct ljp_memory_batch *batch = &p->pass->batch;
+  const struct ljp_item event = {.what = LJP_REC_MEM,
+                                 .time_ns = live->time_ns,
+                                 .block = item->block,
+                                 .u.mem = {.address = live->address,
+                                           .size = live->size,
+                                           .stack = live->stack,
+                                           .vm = live->vm,
+                                           .weight = live->weight,
+                                           .op = LJP_MEM_ALLOC,
+                                           .state = (uint8_t)live->state,
+                                           .type = (uint8_t)live->type}};
+  ljp_assert(!batch->count);
+  if (p->options.rates || !live->weight)
+    return LJP_OK;
+  enum ljp_status status = ljp_profile_take_memory(p, &event);
+  if (!status && batch->count) {
+    batch->events[0].held = true;
+    batch->events[0].held_cycle = ljp_clamp_u32(live->cycle);
+    status = ljp_profile_flush_memory(p);
+  }
+  return status;
+}
+
 enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
                                         const struct ljp_item *item)
 {

@@ -191,13 +191,20 @@ static enum ljp_status notices_memory(struct ljp_profile *p)
                     "%" PRIu64 " address%s given out again without a free in "
                     "between: taken for freed",
                     t->double_allocs, t->double_allocs == 1 ? "" : "es");
-  if (!status && p->has_memory && t->later)
+  bool all_held = t->held_vms && !t->held_left_out;
+  if (!status && p->has_memory && t->later && !all_held)
     status = notices_add(
         p,
         "this is file %" PRIu64
         " of a recording: what was allocated before it is not in it (ljprof "
         "merge puts the files together)",
         t->later + 1);
+  if (!status && t->later && all_held && t->held_read < t->held_told)
+    status = notices_add(p,
+                         "%" PRIu64 " of %" PRIu64
+                         " blocks that were alive when the file began could "
+                         "not be read",
+                         t->held_told - t->held_read, t->held_told);
   /* A VM that is recorded need not have told so yet in a part of a session. */
   if (!status && p->has_memory && p->growth.followed < p->growth.vms &&
       !t->continued)

@@ -43,7 +43,7 @@ struct ljp_profile_pass {
   uint32_t source;                 /* Number of its session, from 0. */
   uint64_t stream;                 /* Of the newest block; see `begun`. */
   bool begun;                      /* A block was read. */
-  bool placed;                     /* The first epoch was, too. */
+  unsigned placed;                 /* Epochs that were: 0, 1, or 2 for more. */
 
   struct ljp_context_cache context;
   bool filters_time; /* The options select a span of time. */

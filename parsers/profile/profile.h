@@ -135,7 +135,8 @@ struct ljp_profile_row {
 ** that sums agree in whatever order they are made.
 **
 ** In each row alloc_bytes - free_bytes = live_bytes, except in that of blocks
-** allocated before the session. For objects, with those that reallocations
+** allocated before the session, and but for blocks that were alive when the file
+** began (totals.held_bytes). For objects, with those that reallocations
 ** moved in and out, too; but if they are sampled, without: whether a block is
 ** sampled is decided anew when it is reallocated, so a sampled object counts as
 ** allocated in the row that allocated or last reallocated it.
@@ -322,6 +323,10 @@ struct ljp_profile_totals {
                           ** free is missing. */
   uint64_t before_frees, before_free_bytes; /* Of blocks allocated before. */
   uint64_t before_reallocs;
+  /* Of a later file: blocks that were alive when it began, as it tells, and those
+  ** of them that were read; VMs of which it tells, and those without blocks. */
+  uint64_t held_told, held_read, held_vms, held_left_out;
+  uint64_t held_objects, held_bytes; /* Of these blocks; as in memory[]. */
   uint64_t failed_allocs; /* Allocations that failed in the program. */
   uint64_t peak_bytes, peak_ns;
 };

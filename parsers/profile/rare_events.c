@@ -189,9 +189,10 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
     pass->epoch++;
     if (!pass->placed)
       p->totals.later = item->u.epoch.segment;
-    pass->placed = true;
+    pass->placed += pass->placed < 2;
     pass->context.valid = false;
-    return LJP_OK;
+    return ljp_balance_take(&p->balance, &pass->reader->model, item,
+                            pass->source);
   case LJP_REC_PROCESS:
     return events_take_process(p, &item->u.process);
   case LJP_REC_PRODUCER:
@@ -208,6 +209,11 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
     return events_take_symbol(p, &item->u.symbol);
   case LJP_REC_GC:
     return events_take_gc(p, &item->u.gc);
+  case LJP_REC_HELD:
+    return p->options.no_memory ? LJP_OK
+                                : ljp_profile_take_held(p, &item->u.held);
+  case LJP_REC_LIVE:
+    return p->options.no_memory ? LJP_OK : ljp_profile_take_live(p, item);
   case LJP_REC_HEAP_MOMENT:
     return ljp_profile_take_moment(p, &item->u.heap_moment);
   case LJP_REC_MARK:

@@ -102,7 +102,13 @@ enum ljp_status ljp_balance_take(struct ljp_balance *b,
     else
       b->wall_ns += item->u.sample.weight;
     return LJP_OK;
+  case LJP_REC_EPOCH:
+    b->later = b->placed ? b->later : item->u.epoch.segment != 0;
+    b->placed = true;
+    return LJP_OK;
   case LJP_REC_CPU_TIME:
+    if (b->later && !b->told)
+      b->edge_ns = item->u.cpu_time.ns;
     b->told = true;
     b->used_ns += item->u.cpu_time.ns;
     return LJP_OK;
@@ -166,5 +172,6 @@ bool ljp_balance_off(const struct ljp_balance *b)
 {
   int64_t ns = ljp_balance_difference(b);
   uint64_t far = (uint64_t)(ns < 0 ? -ns : ns);
+  far -= far < b->edge_ns ? far : b->edge_ns;
   return far > UINT64_C(20000000) && far > b->used_ns / 50;
 }

@@ -26,6 +26,8 @@ struct ljp_balance_gap {
 
 struct ljp_balance {
   bool told;           /* The stream says what the process used. */
+  bool placed, later;  /* The first epoch was read; it is of a later file. */
+  uint64_t edge_ns;    /* Of used_ns: may be partly of the file before. */
   uint64_t used_ns;    /* CPU time of the process. */
   uint64_t wall_ns;    /* Elapsed time: weights of the samples. */
   uint64_t sampled_ns; /* CPU time: weights of the samples. */
@@ -59,7 +61,8 @@ uint64_t ljp_balance_used(const struct ljp_balance *balance);
 uint64_t ljp_balance_missing(const struct ljp_balance *balance);
 
 /* What the process used minus what samples and gaps tell of; and whether that
-** is too much: more than 2 % and 20 ms. */
+** is too much: more than 2 % and 20 ms. (The file before a later one may have
+** samples of the time that the first CPU_TIME of the later one tells of.) */
 int64_t ljp_balance_difference(const struct ljp_balance *balance);
 bool ljp_balance_off(const struct ljp_balance *balance);
 

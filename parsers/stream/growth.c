@@ -132,6 +132,8 @@ enum ljp_status ljp_growth_take(struct ljp_growth *b,
     return growth_take_mem(b, &item->u.mem);
   if (item->what == LJP_REC_GC)
     return growth_take_gc(b, &item->u.gc);
+  if (item->what == LJP_REC_HELD)
+    return growth_see(b, item->u.held.vm, SEEN_FOLLOWED, &b->followed);
   if (item->what == LJP_REC_PRODUCER &&
       item->u.producer.kind == LJP_PRODUCER_MEMORY && item->u.producer.interval)
     b->sampled = true;

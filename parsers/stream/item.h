@@ -157,6 +157,18 @@ struct ljp_pairs {
   F(U, snapshot, DEC)                                                          \
   F(U, number, DEC) F(U, kind, HEAP_CTYPE) F(U, bytes, DEC) F(U, of, DEC)
 
+#define LJP_FIELDS_HELD(F)                                                     \
+  F(T, time_ns, DEC)                                                           \
+  F(U, vm, DEC) F(U, cycle, DEC) F(U, kept, DEC) F(U, blocks, DEC)
+#define LJP_FIELDS_LIVE(F)                                                     \
+  F(T, time_ns, DEC)                                                           \
+  F(U, vm, DEC)                                                                \
+  F(U, address, HEX)                                                           \
+  F(U, size, DEC)                                                              \
+  F(U, weight, DEC)                                                            \
+  F(U, stack, DEC)                                                             \
+  F(U, type, DEC) F(U, state, VMSTATE) F(U, cycle, DEC)
+
 /* The flat records: tag, member of the item's union. */
 #define LJP_FLAT_LIST(_)                                                       \
   _(PROCESS, process)                                                          \
@@ -191,7 +203,9 @@ struct ljp_pairs {
   _(HEAP, heap)                                                                \
   _(HEAP_END, heap_end)                                                        \
   _(HEAP_MOMENT, heap_moment)                                                  \
-  _(HEAP_TYPE, heap_type)
+  _(HEAP_TYPE, heap_type)                                                      \
+  _(HELD, held)                                                                \
+  _(LIVE, live)
 
 #define LJP_CTYPE_U uint64_t
 #define LJP_CTYPE_U1 uint64_t

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define LJP_FORMAT_MAJOR 1
-#define LJP_FORMAT_MINOR 7
+#define LJP_FORMAT_MINOR 8
 
 /* -- Limits: beyond them a reader reports damage -------------------------- */
 
@@ -88,7 +88,9 @@ struct ljp_block_head {
   _(OBJECTS, 65, "objects", 0)                                                 \
   _(HEAP_END, 66, "heap-end", 0)                                               \
   _(HEAP_MOMENT, 67, "heap-moment", 1)                                         \
-  _(HEAP_TYPE, 68, "heap-type", 0)
+  _(HEAP_TYPE, 68, "heap-type", 0)                                             \
+  _(HELD, 69, "held", 0)                                                       \
+  _(LIVE, 70, "live", 0)
 
 /* Tables of records by tag have this size. */
 #define LJP_RECORD_TAGS 80u

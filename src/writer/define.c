@@ -173,6 +173,7 @@ void ljp_writer_put_elapsed(struct ljp_writer *w, uint64_t time_ns,
 void ljp_writer_end_vm(struct ljp_writer *w, uint32_t id)
 {
   define_end(w, LJP_DEF_VM, id, LJP_REC_VM_CLOSE);
+  ljp_held_forget_vm(&w->held, id);
 }
 
 void ljp_writer_end_thread(struct ljp_writer *w, uint32_t id)

@@ -135,8 +135,10 @@ void ljp_defs_purge(struct ljp_defs *defs, bool all_lazy)
   bool holes = false;
   for (uint32_t i = 0; i < defs->capacity; i++) {
     struct ljp_def *def = &defs->slots[i];
-    if (!defs_purgeable(def, all_lazy))
+    if (def->kept || !defs_purgeable(def, all_lazy)) {
+      def->kept = false;
       continue;
+    }
     free(def->record);
     defs->bytes -= def->len + LJP_DEF_OVERHEAD;
     defs->count--;

@@ -33,6 +33,7 @@ struct ljp_def {
   uint32_t epoch; /* In which it was last written; 0: not yet. */
   uint32_t proto; /* Number of a prototype that it names; 0: none. */
   bool ended;     /* The next purge may remove it. */
+  bool kept;      /* But not the very next one. */
 };
 
 /* Memory of a definition beside its record: slots, of which up to three in four
@@ -60,7 +61,8 @@ struct ljp_def *ljp_defs_put(struct ljp_defs *defs, enum ljp_def_class class,
 
 /* Removes definitions that have ended, except modules, which nodes may still
 ** name. With all_lazy (the nodes are removed, too): also modules that have
-** ended and everything that describe() can give again. Allocates nothing. */
+** ended and everything that describe() can give again. Leaves those that are
+** `kept`, once. Allocates nothing. */
 void ljp_defs_purge(struct ljp_defs *defs, bool all_lazy);
 
 /* 0 for an empty slot. */

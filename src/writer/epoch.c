@@ -69,12 +69,10 @@ enum ljp_status ljp_writer_begin_epoch(struct ljp_writer *w,
   uint32_t producer = w->builder.producer;
   /* The records in the builder belong to the epoch before. */
   ljp_writer_put_block(w, 0);
-  bool clear = why == LJP_EPOCH_TABLE;
-  ljp_defs_purge(&w->defs, clear);
-  if (clear) {
-    ljp_intern_clear(&w->nodes);
-    ljp_proto_numbers_clear(&w->proto_numbers);
-  }
+  if (why == LJP_EPOCH_TABLE)
+    ljp_writer_clear_tables(w);
+  else
+    ljp_defs_purge(&w->defs, false);
   w->out.epoch++;
   w->out.epoch_bytes = 0;
   w->epoch_start_ns = w->now_ns;

@@ -114,6 +114,24 @@ void ljp_intern_clear(struct ljp_intern *t)
   memset(t->slots, 0, sizeof *t->slots * t->slot_count);
 }
 
+/* A kept node moves to the left or stays, so what has not moved yet is not
+** overwritten. No table grows. */
+void ljp_intern_keep(struct ljp_intern *t, uint32_t *map)
+{
+  uint32_t count = t->count;
+  ljp_intern_clear(t);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!map[i])
+      continue;
+    const struct ljp_node node = t->nodes[i];
+    uint32_t parent =
+        node.parent == LJP_NO_NODE ? LJP_NO_NODE : map[node.parent];
+    ljp_assert(t->count <= i);
+    map[i] = intern_add(t, parent, node.word);
+    ljp_assert(map[i] != LJP_NO_NODE);
+  }
+}
+
 static bool intern_equal(const struct ljp_intern *t, uint32_t i,
                          uint32_t parent, uint64_t word)
 {

@@ -40,6 +40,9 @@ struct ljp_intern {
 enum ljp_status ljp_intern_init(struct ljp_intern *t, uint32_t max);
 void ljp_intern_fini(struct ljp_intern *t);
 void ljp_intern_clear(struct ljp_intern *t);
+/* Clears the table, but keeps the nodes i with map[i], which has their ancestors,
+** too. They get new indexes and ids: map[i] becomes the new index. */
+void ljp_intern_keep(struct ljp_intern *t, uint32_t *map);
 
 /* Finds or adds the nodes of n words, each a child of the one before and the
 ** first a child of parent, and sets chain[]. Returns how many there are: fewer

@@ -72,6 +72,5 @@ void ljp_proto_number_forget(struct ljp_proto_numbers *numbers, uint32_t ref)
 void ljp_proto_numbers_clear(struct ljp_proto_numbers *numbers)
 {
   numbers_free_pages(numbers);
-  numbers->last = 0;
   numbers->generation++;
 }

@@ -3,8 +3,8 @@
 ** reference, which may come to stand for another prototype once no entry of a
 ** ring refers to the first one any more (describe.h). The stack tree and the
 ** kept definitions remember for longer, so they use numbers: 1, 2 ... in the
-** order of asking. No two prototypes have the same number until both are
-** cleared. Writer thread only. Memory: 4 bytes for each reference, in pages of
+** order of asking. No two prototypes ever have the same number. Writer thread
+** only. Memory: 4 bytes for each reference, in pages of
 ** 16 KiB.
 */
 #ifndef LJP_PROTO_NUMBERS_H
@@ -37,8 +37,7 @@ uint32_t ljp_proto_number_give(struct ljp_proto_numbers *numbers, uint32_t ref);
 /* The reference's prototype has gone. */
 void ljp_proto_number_forget(struct ljp_proto_numbers *numbers, uint32_t ref);
 
-/* Takes all numbers back, to be given again. Everything that knows a number
-** must be cleared, too. */
+/* Forgets all references: whoever asks again gets a new number. */
 void ljp_proto_numbers_clear(struct ljp_proto_numbers *numbers);
 
 #endif

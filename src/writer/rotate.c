@@ -174,8 +174,9 @@ bool ljp_writer_turn(struct ljp_writer *w)
     rotate_fail(w, w->sink->error);
     return false;
   }
-  w->segment_head_bytes = w->sink->file.whole_bytes;
   rotate_end(w, seq, epoch);
+  ljp_writer_put_held(w);
+  w->segment_head_bytes = w->sink->file.whole_bytes;
   ljp_writer_plan_segment(w);
   w->room.look_bytes = 0;
   if (w->rotation.failures)

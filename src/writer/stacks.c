@@ -106,9 +106,15 @@ static void stacks_write_node(struct ljp_writer *w, uint32_t index)
   node->epoch = w->out.epoch;
 }
 
-/* Writes the node and its ancestors, outermost first, unless this epoch has
-** them. */
-static void stacks_need_node(struct ljp_writer *w, uint32_t index)
+uint32_t ljp_writer_stable_module(uint64_t word)
+{
+  uint64_t payload = ljp_frame_payload(word);
+  return payload & STABLE_MODULE
+             ? (uint32_t)(payload >> OFFSET_BITS) & MODULE_MASK
+             : 0;
+}
+
+void ljp_writer_need_node(struct ljp_writer *w, uint32_t index)
 {
   unsigned n = 0;
   for (uint32_t i = index;
@@ -184,7 +190,7 @@ static bool stacks_resolve(struct ljp_writer *w, struct ljp_source *s,
   uint32_t leaf = stack->depth ? chain[stack->depth - 1] : stack->root;
   *id = ljp_intern_id(&w->nodes, leaf);
   if (leaf != LJP_NO_NODE && w->nodes.nodes[leaf].epoch != w->out.epoch)
-    stacks_need_node(w, leaf);
+    ljp_writer_need_node(w, leaf);
   stack->id_epoch = w->out.epoch;
   stack->id = *id;
   /* If a word may resolve to something else at another time, the next event

@@ -128,8 +128,10 @@ static void take_mem(struct ljp_writer *w, struct ljp_source *s,
       (numbered ? ljp_writer_numbered_stack(w, s, e->n, e->time_ns, &stack)
                 : take_stack(w, s, e->keep, e->n,
                              ljp_mem_entry_parts(e, e->op).frames, e->time_ns,
-                             &stack)))
+                             &stack))) {
     ljp_builder_mem(&w->builder, &mem, stack);
+    ljp_writer_hold_mem(w, s, &mem, stack);
+  }
 }
 
 /* -- Other events ---------------------------------------------------------- */
@@ -202,6 +204,7 @@ static void take_put_plain(struct ljp_writer *w,
     ljp_body_u(b, f->phase);
     ljp_body_u(b, f->heap_bytes);
     ljp_body_u(b, f->cycle);
+    ljp_writer_hold_gc(w, f);
   } else if (e->tag == LJP_REC_VMSTATE) {
     take_put_vmstate(b, e);
   } else if (e->tag == LJP_REC_MARK) {

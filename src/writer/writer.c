@@ -34,6 +34,8 @@ enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
     w->options.epoch_bytes = LJP_DEFAULT_EPOCH_BYTES;
   if (!w->options.epoch_ns)
     w->options.epoch_ns = LJP_DEFAULT_EPOCH_NS;
+  w->held.wanted =
+      (options->segment_bytes || options->segment_ns) && !options->ljm;
   uint64_t stream = w->options.stream;
   if (!stream && getrandom(&stream, sizeof stream, GRND_NONBLOCK) !=
                      (ssize_t)sizeof stream)
@@ -77,6 +79,7 @@ void ljp_writer_free(struct ljp_writer *w)
   if (w->defs.slots)
     ljp_defs_fini(&w->defs);
   ljp_proto_numbers_fini(&w->proto_numbers);
+  ljp_held_fini(&w->held);
   ljp_modules_fini(&w->modules);
   ljp_block_out_fini(&w->out);
   ljp_ljm_free(w->ljm);

@@ -13,6 +13,7 @@
 #include "src/writer/block_out.h"
 #include "src/writer/builder.h"
 #include "src/writer/definitions.h"
+#include "src/writer/held.h"
 #include "src/writer/intern.h"
 #include "src/writer/ljm.h"
 #include "src/writer/modules.h"
@@ -86,6 +87,7 @@ struct ljp_writer {
   struct ljp_defs defs;
   struct ljp_proto_numbers proto_numbers;
   struct ljp_modules modules;
+  struct ljp_held held;
   struct ljp_source *sources;
   uint64_t now_ns; /* When the round began. */
   uint64_t epoch_start_ns;
@@ -218,6 +220,24 @@ static inline bool ljp_writer_stack_valid(const struct ljp_writer *w,
   return stack->id_epoch == w->out.epoch && stack->valid == stack->depth &&
          ljp_writer_generations_match(w, s, stack);
 }
+
+/* Writes the node and its ancestors, outermost first, unless this epoch has
+** them. */
+void ljp_writer_need_node(struct ljp_writer *w, uint32_t index);
+/* The module that a stable word names; 0: none. */
+uint32_t ljp_writer_stable_module(uint64_t word);
+
+/* held_out.c */
+
+/* A memory event was written with this stack. */
+void ljp_writer_hold_mem(struct ljp_writer *w, const struct ljp_source *s,
+                         const struct ljp_mem *mem, uint64_t stack);
+void ljp_writer_hold_gc(struct ljp_writer *w, const struct ljp_gc_fields *gc);
+/* Writes what is held to the file segment that has just begun. */
+void ljp_writer_put_held(struct ljp_writer *w);
+/* Clears the tables of stacks, prototypes and definitions, but for the stacks
+** that held blocks need. */
+void ljp_writer_clear_tables(struct ljp_writer *w);
 
 /* epoch.c */
 enum ljp_status ljp_writer_begin_epoch(struct ljp_writer *w,

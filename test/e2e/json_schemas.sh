@@ -118,6 +118,20 @@ record every '--memory --every' work.lua snapshots
 record sampled '--memory --sample 512' work.lua snapshots
 record grows '--memory --every' grows.lua
 record odd '--memory --sample 64k' "$odd.lua"
+# A later file of a recording, and one that lacks a part of its beginning.
+"$ljprof" record --memory --sample 256 --continuous 0.1s -o store -- \
+  "$luajit" work.lua 2> err.txt || fail "later: $(cat err.txt)"
+later=$(find store -name '*.ljp' | sort | sed -n 2p)
+at=$("$ljprof" dump --json "$later" | python3 -c 'import json, sys
+for line in sys.stdin:
+    e = json.loads(line)
+    if e["type"] == "block":
+        at = e["offset"]
+    elif e["type"] == "live":
+        print(at)
+        break')
+cp "$later" later.ljp
+printf 'damage' | dd of="$later" bs=1 seek=$((at + 100)) conv=notrunc 2> err.txt
 # What two tables hold.
 "$luajit" -e '
   Sessions, package.loaded.queue = {}, { waiting = {} }
@@ -170,6 +184,9 @@ for file in memprof-*.bin; do
   shows report-memory report --alloc "$file"
   shows report-leaks report --leaks --by line "$file"
 done
+shows report-memory report --live later.ljp
+shows dump dump "$later"
+shows dump dump later.ljp
 for form in --tree --bottom-up; do
   shows report-tree report $form cpu.ljp
   shows report-tree report $form sysprof-C-joff-coro.bin

@@ -290,6 +290,35 @@ static void rotated(const char *dir)
   close_golden(&g, true);
 }
 
+/* Sampled memory, in two file segments: the second begins with what is alive. */
+static void held(const char *dir)
+{
+  struct golden g;
+  const struct ljp_writer_options o = {.segment_ns = 600000000};
+  const uint64_t frames[] = {ljp_frame_lua(LJP_FRAME_LUA, 0, 11, 113),
+                             ljp_frame_lua(LJP_FRAME_LUA, 0, 1, 5)};
+  open_golden(&g, dir, "held.ljp", &o);
+  define(&g);
+  for (int round = 0; round < 5; round++) {
+    ljp_push_gc(g.mem, now, 1, LJP_GC_PAUSE, 60013, 7 + (uint64_t)round);
+    ljp_push_labels_wait(g.mem, (uint32_t)round % 3);
+    for (int i = 0; i < 9; i++) {
+      const struct ljp_mem m = {.time_ns = now + (uint64_t)i * 211,
+                                .address = 0x7f1100000000u +
+                                           (uint64_t)(i + round) * 48,
+                                .size = 40 + (uint64_t)i * 24,
+                                .weight = 524287 + (uint64_t)i,
+                                .vm = 1,
+                                .op = i % 4 == 3 ? LJP_MEM_FREE : LJP_MEM_ALLOC,
+                                .what = i % 4 == 3 ? 0 : LJP_MEM_TYPE_TABLE,
+                                .vmstate = LJP_VMSTATE_INTERP};
+      ljp_push_mem(g.mem, &m, frames, i % 5 == 4 ? 0 : 2);
+    }
+    round_once(&g);
+  }
+  close_golden(&g, true);
+}
+
 /* A stack table so small that epochs follow each other. */
 static void small_table(const char *dir)
 {
@@ -400,6 +429,7 @@ int main(int argc, char **argv)
 #endif
   killed(argv[1]);
   rotated(argv[1]);
+  held(argv[1]);
   small_table(argv[1]);
   vm_closed(argv[1]);
   heap_snapshot(argv[1]);

@@ -430,15 +430,44 @@ static inline bool mini_single(struct mini *m, unsigned tag,
   MINI_FAIL("unknown event %u", tag);
 }
 
+/* What is alive when a file segment begins. It is no event of TOTALS. */
+static inline bool mini_held(struct mini *m, unsigned tag,
+                             struct mini_cursor *c,
+                             const struct ljp_block_head *h)
+{
+  struct mini_event e = {
+      .tag = (uint8_t)tag, .time_ns = h->time_ns, .producer = h->producer};
+  e.time_ns += (uint64_t)mini_s(c);
+  e.vm = mini_u(c);
+  if (tag == LJP_REC_HELD) {
+    e.weight = mini_u(c);
+    e.state = (uint8_t)mini_u(c);
+    e.size = mini_u(c);
+  } else {
+    e.address = mini_u(c);
+    e.size = mini_u(c);
+    e.weight = mini_u(c);
+    e.stack = mini_u(c);
+    e.what = mini_u(c);
+    e.state = (uint8_t)mini_u(c);
+    e.old_size = mini_u(c);
+  }
+  bool fine = !c->bad && mini_emit(m, &e);
+  m->events[tag] = 0;
+  return fine;
+}
+
 static inline bool mini_record(struct mini *m, unsigned tag,
                                struct mini_cursor *c,
                                const struct ljp_block_head *h)
 {
-  if (tag >= 64)
+  if (tag >= 64 && tag != LJP_REC_HELD && tag != LJP_REC_LIVE)
     MINI_FAIL("tag %u", tag);
   m->records[tag]++;
   if (tag == LJP_REC_NODES)
     return mini_nodes(m, c);
+  if (tag >= 64)
+    return mini_held(m, tag, c, h);
   if (tag < 32)
     return mini_definition(m, tag, c);
   if (tag >= 48)

@@ -265,6 +265,34 @@ static void elapsed_time_adds_up_by_thread(void **state)
   buf_free(&file);
 }
 
+/* Samples of the time that the first CPU_TIME of a later file tells of may be in
+** the file before. */
+static void a_later_file_may_lack_samples_at_its_beginning(void **state)
+{
+  (void)state;
+  for (uint64_t segment = 0; segment < 2; segment++) {
+    struct ljp_balance b;
+    struct ljp_item item = {.what = LJP_REC_EPOCH, .u.epoch.segment = segment};
+    ljp_balance_init(&b);
+    assert_int_equal(ljp_balance_take(&b, NULL, &item, 0), LJP_OK);
+    item =
+        (struct ljp_item){.what = LJP_REC_CPU_TIME, .u.cpu_time.ns = 90000000};
+    assert_int_equal(ljp_balance_take(&b, NULL, &item, 0), LJP_OK);
+    assert_int_equal(ljp_balance_off(&b), !segment);
+    item.u.cpu_time.ns = 19000000;
+    assert_int_equal(ljp_balance_take(&b, NULL, &item, 0), LJP_OK);
+    assert_int_equal(ljp_balance_off(&b), !segment);
+    item.u.cpu_time.ns = 3000000;
+    assert_int_equal(ljp_balance_take(&b, NULL, &item, 0), LJP_OK);
+    assert_true(ljp_balance_off(&b));
+    b.sampled_ns = b.used_ns;
+    assert_false(ljp_balance_off(&b));
+    b.sampled_ns += 109000000;
+    assert_int_equal(ljp_balance_off(&b), !segment);
+    ljp_balance_fini(&b);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -272,6 +300,7 @@ int main(void)
       cmocka_unit_test(only_the_largest_of_many_threads_are_named),
       cmocka_unit_test(a_balance_that_is_off_is_told),
       cmocka_unit_test(an_old_stream_says_how_much_but_not_why),
+      cmocka_unit_test(a_later_file_may_lack_samples_at_its_beginning),
       cmocka_unit_test(elapsed_time_adds_up_by_thread),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

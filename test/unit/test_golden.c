@@ -54,7 +54,8 @@ static void the_kept_files_are_what_is_written(void **state)
   static const char *const names[] = {
       /* Not the compressed stream: its bytes depend on zstd's version. */
       "every-record.ljp", "killed.ljp",      "rotated.ljp",   "rotated.ljp.s1",
-      "rotated.ljp.s2",   "small-table.ljp", "vm-closed.ljp", "heap.ljp"};
+      "rotated.ljp.s2",   "small-table.ljp", "vm-closed.ljp", "heap.ljp",
+      "held.ljp",         "held.ljp.s1"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     char command[1200];
     snprintf(command, sizeof command, "cmp %s/%s %s/test/data/%s", dir,

@@ -187,6 +187,22 @@ static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
   dump_stack(show, &reader->model, m->stack);
 }
 
+static void dump_live(struct ljp_shower *show, const struct ljp_reader *reader,
+                      const struct ljp_item *item)
+{
+  const struct ljp_rec_live *l = &item->u.live;
+  ljp_show_number(show, "time_ns", l->time_ns);
+  dump_producer(show, reader, item);
+  ljp_show_address(show, "address", l->address);
+  ljp_show_number(show, "size", l->size);
+  dump_object_type(show, (unsigned)l->type);
+  ljp_show_number(show, "vm", l->vm);
+  ljp_show_listed(show, "state", ljp_name_vmstate(l->state), l->state);
+  ljp_show_number(show, "weight", l->weight);
+  ljp_show_number(show, "cycle", l->cycle);
+  dump_stack(show, &reader->model, l->stack);
+}
+
 static void dump_object(struct ljp_shower *show, const struct ljp_item *item)
 {
   const struct ljp_rec_object *o = &item->u.object;
@@ -376,6 +392,9 @@ void ljp_dump_item(struct ljp_print *out, const struct ljp_reader *reader,
     break;
   case LJP_REC_MEM:
     dump_mem(&show, reader, item);
+    break;
+  case LJP_REC_LIVE:
+    dump_live(&show, reader, item);
     break;
   case LJP_REC_OBJECTS:
     dump_object(&show, item);

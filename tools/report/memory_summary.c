@@ -134,6 +134,12 @@ void ljp_report_memory_head(const struct ljp_report *r)
   if (!p->recorded_by)
     ljp_print_format(out, " after %.3f s", (double)t->peak_ns / 1e9);
   ljp_print_str(out, "\n");
+  if (t->held_objects)
+    ljp_print_format(out,
+                     "alive when the file began: ~%" PRIu64
+                     " objects and ~%" PRIu64
+                     " bytes (part of freed and live)\n",
+                     memory_objects(t->held_objects), t->held_bytes);
   if (t->before_frees || t->before_reallocs)
     ljp_print_format(out,
                      "blocks from before the %s: %" PRIu64 " freed and %" PRIu64

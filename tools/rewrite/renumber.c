@@ -113,6 +113,13 @@ static void renumber_heap(struct ljp_renumber *map, struct ljp_item *to)
   }
 }
 
+static void renumber_live(struct ljp_renumber *map, struct ljp_rec_live *live)
+{
+  live->address = renumber_address(map, live->address);
+  MOVE(VM, live->vm);
+  MOVE(NODE, live->stack);
+}
+
 static void renumber_definition(struct ljp_renumber *map, struct ljp_item *e)
 {
   switch (e->what) {
@@ -185,6 +192,12 @@ void ljp_renumber_item(struct ljp_renumber *map, const struct ljp_item *from,
     break;
   case LJP_REC_GC:
     MOVE(VM, to->u.gc.vm);
+    break;
+  case LJP_REC_HELD:
+    MOVE(VM, to->u.held.vm);
+    break;
+  case LJP_REC_LIVE:
+    renumber_live(map, &to->u.live);
     break;
   case LJP_REC_TRACE_EVENT:
     MOVE(VM, to->u.trace_event.vm);

@@ -1,0 +1,148 @@
+#!/bin/sh
+# Live memory of a recording in several files: each file alone shows what it
+# shows together with all files before it.
+. "$(dirname "$0")/lib.sh"
+
+ljprof=$BUILD_DIR/bin/ljprof luajit=$BUILD_DIR/bin/luajit
+
+# Memory that is loaded at first, a leak, churn, coroutines with labels, and code
+# that is compiled and thrown away.
+cat > app.lua << 'END'
+local with = misc.profile.with
+local config, leak, sessions, n = {}, {}, {}, 0
+local function load_config()
+  for i = 1, 20000 do config[i] = { name = "entry " .. i } end
+end
+local function forget(i) leak[#leak + 1] = { i, { i } } end
+local function session(i)
+  return coroutine.create(function()
+    local data = { i, {}, "session " .. i }
+    coroutine.yield()
+    return data
+  end)
+end
+local function serve(i)
+  sessions[i % 500] = session(i)
+  coroutine.resume(sessions[i % 500])
+end
+local function template(i)
+  return assert(loadstring("local function page" .. i ..
+    "(t) for k = 1, 50 do t[k] = { k } end return t end return page" .. i))()({})
+end
+local pages = {}
+load_config()
+local ends = os.clock() + tonumber(arg[1])
+repeat
+  n = n + 1
+  with({ route = "/a", tenant = n % 2 == 0 and "x" or "y" }, serve, n)
+  if n % 10 == 0 then with({ route = "/leak" }, forget, n) end
+  if n % 100 == 0 then pages[n % 1000 + 1] = template(n) end
+until os.clock() > ends
+if arg[2] then
+  io.stdout:write("kill me\n")
+  io.stdout:flush()
+  while true do end
+end
+os.exit(0) -- The VM is not closed.
+END
+
+# The rows of a report in JSON. (Whether a function is shown as compiled depends on
+# what was seen first; how often a leak grew, on the time of the first file.)
+cat > rows.py << 'END'
+import json, sys
+f = json.load(open(sys.argv[1]))
+t = f["totals"]
+print(t["live_objects"], t["live_bytes"])
+print(*sorted(str(sorted((k, str(v)) for k, v in row.items() if k not in ("kind", "times")))
+              for row in f["rows"]), sep="\n")
+END
+alone_as_merged() { # NAME FILE...
+  name=$1
+  shift
+  before=
+  compared=0
+  for file; do
+    before="$before $file"
+    [ "$before" != " $file" ] || continue
+    # shellcheck disable=SC2086 # files
+    "$ljprof" merge --force -o merged.ljp $before > merge.txt 2>&1 || fail "$(cat merge.txt)"
+    for view in "--live" "--live --by label:route" "--live --by type" "--leaks" \
+      "--live --by stack" "--live --label tenant=x"; do
+      # shellcheck disable=SC2086 # words
+      "$ljprof" report --json --top 0 $view "$file" > alone.json 2> err || fail "$file: $(cat err)"
+      # shellcheck disable=SC2086
+      "$ljprof" report --json --top 0 $view merged.ljp > merged.json 2> err || fail "$(cat err)"
+      python3 rows.py alone.json > alone.txt
+      python3 rows.py merged.json > merged.txt
+      cmp -s alone.txt merged.txt || {
+        diff alone.txt merged.txt | head -n 5 | cut -c 1-300 >&2
+        fail "$name: $file $view differs from all files until then"
+      }
+      [ "$(wc -l < alone.txt)" -gt 1 ] || fail "$view has no rows"
+      compared=$((compared + 1))
+    done
+  done
+  [ $compared -ge 6 ] || fail "$name: only $compared comparisons"
+  ok "$name: $compared views of a file alone are those of all files until then"
+}
+
+# -- A folder of files, and a program that is killed -----------------------------
+# shellcheck disable=SC2016 # for end_test
+at_end='[ -z "${app-}" ] || kill -9 $app'
+mkdir store
+LJPROF_RECORD="output=$PWD/store;service=web;continuous=0.8s;memory;sample=2k;flush=50" \
+  "$luajit" app.lua 2 killed > said &
+app=$!
+tries=0
+until grep -q 'kill me' said; do
+  tries=$((tries + 1))
+  [ $tries -lt 600 ] || fail "the program does not come to its end"
+  sleep 0.1
+done
+sleep 0.5
+kill -9 $app
+app=
+alone_as_merged killed store/*.ljp
+last=$(find store -name '*.ljp' | sort | tail -n 1)
+"$ljprof" report --live "$last" > report.txt 2>&1 || fail "$(cat report.txt)"
+grep -q '^alive when the file began: ~[0-9]* objects and ~[0-9]* bytes' report.txt ||
+  fail "$(cat report.txt)"
+! grep -q 'is not in it' report.txt || fail "$(cat report.txt)"
+grep -q ' load_config ' report.txt || fail "$(cat report.txt)"
+ok "the last file has what was loaded at the start"
+"$ljprof" report --live --label route=/leak "$last" > report.txt 2>&1 ||
+  fail "$(cat report.txt)"
+grep -q ' forget ' report.txt || fail "$(cat report.txt)"
+ok "and what each route holds"
+
+# -- Rotation by size, without the JIT compiler ----------------------------------
+"$ljprof" record --memory --sample 48k --rotate-bytes 100k -o one.ljp -- \
+  "$luajit" -joff app.lua 2 > said 2>&1 || fail "$(cat said)"
+alone_as_merged "by size" one.ljp one.ljp.s?
+
+# -- What is not kept is said -----------------------------------------------------
+"$ljprof" record --memory --every --continuous 0.3s -o every -- "$luajit" app.lua 1 \
+  > said 2>&1 || fail "$(cat said)"
+second=$(find every -name '*.ljp' | sort | sed -n 2p)
+"$ljprof" report --live "$second" > report.txt 2>&1 || fail "$(cat report.txt)"
+grep -q 'this is file 2 of a recording: what was allocated before it is not in it' \
+  report.txt || fail "$(cat report.txt)"
+ok "every event: $(grep -o 'this is file 2.*' report.txt)"
+
+# A file with damage where these blocks are.
+cp "$last" broken.ljp
+at=$("$ljprof" dump --json "$last" | python3 -c 'import json, sys
+at = 0
+for line in sys.stdin:
+    e = json.loads(line)
+    if e["type"] == "block":
+        at = e["offset"]
+    elif e["type"] == "live":
+        print(at)
+        break')
+[ -n "$at" ] || fail "no block with live memory"
+printf 'damage' | dd of=broken.ljp bs=1 seek=$((at + 100)) conv=notrunc 2> dd.txt
+"$ljprof" report --live broken.ljp > report.txt 2>&1 || :
+grep -q ' of [0-9]* blocks that were alive when the file began could not be read' \
+  report.txt || fail "$(cat report.txt)"
+ok "damage: $(grep -o '[0-9]* of [0-9]* blocks.*' report.txt)"
