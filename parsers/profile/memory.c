@@ -258,6 +258,15 @@ static enum ljp_status memory_count_rate(struct ljp_profile *p,
   return LJP_OK;
 }
 
+/* A weight exceeds the size by at most the interval. So this is a lower limit of
+** the interval if its definition was lost. */
+static void memory_see_weight(struct ljp_profile *p,
+                              const struct ljp_rec_mem *e)
+{
+  if (e->weight > e->size && e->weight - e->size > p->sample_bytes)
+    p->sample_bytes = e->weight - e->size;
+}
+
 static void memory_estimate_live(struct ljp_profile *p, uint32_t memory,
                                  const struct ljp_rec_mem *e)
 {
@@ -280,6 +289,7 @@ static enum ljp_status memory_count_held(struct ljp_profile *p,
   uint32_t memory, at = ljp_live_find(live, e->address);
   enum ljp_status status;
   p->has_memory = p->sampled_memory = true;
+  memory_see_weight(p, e);
   p->totals.held_read += p->pass->placed == 1;
   if (at && ljp_live_block(live, at)->size == e->size &&
       ljp_live_weight(live, at) == e->weight)
@@ -320,10 +330,7 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
     return status;
   if (e->weight) {
     p->sampled_memory = true;
-    /* A weight exceeds the size by at most the interval. So this is a lower
-    ** limit of the interval if its definition was lost. */
-    if (e->weight > e->size && e->weight - e->size > p->sample_bytes)
-      p->sample_bytes = e->weight - e->size;
+    memory_see_weight(p, e);
   }
   if (e->flags & LJP_MEM_FAILED) {
     p->totals.failed_allocs += wanted;

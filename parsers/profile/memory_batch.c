@@ -83,7 +83,7 @@ enum ljp_status ljp_profile_take_live(struct ljp_profile *p,
   enum ljp_status status = ljp_profile_take_memory(p, &event);
   if (!status && batch->count) {
     batch->events[0].held = true;
-    batch->events[0].held_cycle = ljp_clamp_u32(live->cycle);
+    batch->events[0].held_cycle = (uint32_t)live->cycle;
     status = ljp_profile_flush_memory(p);
   }
   return status;

@@ -48,18 +48,22 @@ enum ljp_status ljp_profile_take_held(struct ljp_profile *p,
   enum ljp_status status;
   uint32_t vm;
   if (p->pass->placed == 1) { /* Later epochs have what was read before. */
-    p->totals.held_vms++;
-    p->totals.held_left_out += !held->kept;
+    p->totals.held_sessions += !p->pass->held_seen;
+    p->pass->held_seen = true;
+    p->totals.held_left_out += !(held->flags & LJP_HELD_KEPT);
     p->totals.held_told += held->blocks;
   }
   if (!held->vm)
     return LJP_OK;
   p->has_gc = true;
-  if (ljp_memory_find_vm(sums, held->vm))
+  if (held->flags & LJP_HELD_CLOSED || ljp_memory_find_vm(sums, held->vm))
     return LJP_OK;
   status = ljp_memory_take_vm(p, held->vm, &vm);
-  if (!status && vm)
-    sums->vms[vm].cycle = sums->vms[vm].first_cycle =
-        ljp_clamp_u32(held->cycle);
-  return status;
+  if (status || !vm)
+    return status;
+  struct ljp_memory_vm *v = &sums->vms[vm];
+  v->cycle = v->first_cycle = (uint32_t)held->cycle;
+  v->open = true;
+  sums->open++;
+  return LJP_OK;
 }

@@ -191,7 +191,7 @@ static enum ljp_status notices_memory(struct ljp_profile *p)
                     "%" PRIu64 " address%s given out again without a free in "
                     "between: taken for freed",
                     t->double_allocs, t->double_allocs == 1 ? "" : "es");
-  bool all_held = t->held_vms && !t->held_left_out;
+  bool all_held = t->held_sessions == t->later_sessions && !t->held_left_out;
   if (!status && p->has_memory && t->later && !all_held)
     status = notices_add(
         p,

@@ -134,6 +134,8 @@ static enum ljp_status profile_take_block(struct ljp_profile *p,
     if ((status = ljp_profile_end_memory(p)))
       return status;
     pass->source++;
+    pass->placed = 0;
+    pass->held_seen = false;
     ljp_stack_map_clear(&pass->stacks);
   }
   pass->begun = true;
@@ -179,6 +181,9 @@ static void profile_count_damage(struct ljp_profile *p,
   t->unclosed += !f->clean && !f->recording;
   t->recording += f->recording;
   t->continued += f->closed == LJP_CLOSED_SEGMENT;
+  if (f->closed !=
+      LJP_CLOSED_END) /* The time of the newest samples is not told. */
+    p->balance.edge_ns += t->cpu_ns - p->pass->told_cpu_ns;
   if (f->closed == LJP_CLOSED_END && f->status) {
     t->end_status = f->status;
     t->end_errno = f->error;

@@ -167,6 +167,8 @@ static enum ljp_status events_take_time(struct ljp_profile *p,
   enum ljp_status status = LJP_OK;
   if (p->options.no_samples || p->options.labels.count)
     return LJP_OK; /* Such time has no labels. */
+  if (item->what == LJP_REC_CPU_TIME)
+    pass->told_cpu_ns = p->totals.cpu_ns;
   if (item->what == LJP_REC_UNSAMPLED)
     status = ljp_profile_find_thread(p, item->u.unsampled.thread, &thread);
   if (status || !ljp_context_thread_wanted(p, thread) ||
@@ -187,8 +189,11 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
   switch (item->what) {
   case LJP_REC_EPOCH:
     pass->epoch++;
-    if (!pass->placed)
-      p->totals.later = item->u.epoch.segment;
+    if (!pass->placed && item->u.epoch.segment) {
+      p->totals.later_sessions++;
+      if (!p->totals.later)
+        p->totals.later = item->u.epoch.segment;
+    }
     pass->placed += pass->placed < 2;
     pass->context.valid = false;
     return ljp_balance_take(&p->balance, &pass->reader->model, item,

@@ -103,12 +103,15 @@ enum ljp_status ljp_balance_take(struct ljp_balance *b,
       b->wall_ns += item->u.sample.weight;
     return LJP_OK;
   case LJP_REC_EPOCH:
-    b->later = b->placed ? b->later : item->u.epoch.segment != 0;
+    if (!b->placed || b->source != source)
+      b->at_edge = item->u.epoch.segment != 0;
     b->placed = true;
+    b->source = source;
     return LJP_OK;
   case LJP_REC_CPU_TIME:
-    if (b->later && !b->told)
-      b->edge_ns = item->u.cpu_time.ns;
+    if (b->at_edge)
+      b->edge_ns += item->u.cpu_time.ns;
+    b->at_edge = false;
     b->told = true;
     b->used_ns += item->u.cpu_time.ns;
     return LJP_OK;

@@ -26,8 +26,10 @@ struct ljp_balance_gap {
 
 struct ljp_balance {
   bool told;           /* The stream says what the process used. */
-  bool placed, later;  /* The first epoch was read; it is of a later file. */
-  uint64_t edge_ns;    /* Of used_ns: may be partly of the file before. */
+  bool placed;         /* The first epoch of the session was read ... */
+  bool at_edge;        /* ... of a later file; and no CPU_TIME since. */
+  uint32_t source;     /* The session. */
+  uint64_t edge_ns;    /* That may belong to the file before, or the next. */
   uint64_t used_ns;    /* CPU time of the process. */
   uint64_t wall_ns;    /* Elapsed time: weights of the samples. */
   uint64_t sampled_ns; /* CPU time: weights of the samples. */

@@ -159,7 +159,7 @@ struct ljp_pairs {
 
 #define LJP_FIELDS_HELD(F)                                                     \
   F(T, time_ns, DEC)                                                           \
-  F(U, vm, DEC) F(U, cycle, DEC) F(U, kept, DEC) F(U, blocks, DEC)
+  F(U, vm, DEC) F(U, cycle, DEC) F(U, flags, DEC) F(U, blocks, DEC)
 #define LJP_FIELDS_LIVE(F)                                                     \
   F(T, time_ns, DEC)                                                           \
   F(U, vm, DEC)                                                                \

@@ -171,6 +171,12 @@ enum ljp_mem_flag {
 #undef LJP_X
 };
 
+/* Flags of HELD. */
+enum ljp_held_flag {
+  LJP_HELD_KEPT = 1,  /* Its blocks follow. */
+  LJP_HELD_CLOSED = 2 /* The VM is closed. */
+};
+
 /* -- Frames --------------------------------------------------------------
 ** In rings a frame is one 64-bit word: kind in bits 60-63, flags in 56-59,
 ** payload below; a stack is an array of words, leaf first. In files a frame

@@ -192,6 +192,7 @@ void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
   ljp_body_u(b, p->timer);
   ljp_body_u(b, (uint64_t)p->refused);
   ljp_writer_define(w, LJP_DEF_PRODUCER, p->id, p->id, LJP_REC_PRODUCER);
+  w->held.every |= p->kind == LJP_PRODUCER_MEMORY && !interval_ns;
   struct ljp_source *source = calloc(1, sizeof *source);
   if (!source) {
     /* Nobody can drain its ring. An inactive producer is better than one that

@@ -135,11 +135,15 @@ void ljp_held_see_cycle(struct ljp_held *held, uint32_t vm, uint64_t cycle)
 ** its beginning, which have been looked at. */
 void ljp_held_close_vm(struct ljp_held *held, uint32_t vm)
 {
-  for (uint32_t i = 0; held->slots && i <= held->mask;)
+  struct ljp_held_vm *v = held->wanted ? held_vm(held, vm) : NULL;
+  if (!v)
+    return;
+  for (uint32_t i = 0; v->blocks && i <= held->mask;)
     if (held->slots[i].address && held->slots[i].vm == vm)
       held_remove(held, i);
     else
       i++;
+  v->closed = true;
 }
 
 void ljp_held_forget_vm(struct ljp_held *held, uint32_t vm)

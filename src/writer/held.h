@@ -28,6 +28,7 @@ struct ljp_held_block {
 struct ljp_held_vm {
   uint64_t cycle; /* Of the collector, by the VM's newest GC event. */
   uint32_t vm, blocks;
+  bool closed; /* The VM, which may be known for a while longer. */
 };
 
 struct ljp_held {

@@ -1,14 +1,12 @@
 /*
 ** Held blocks (held.h): the writer's events lead to them, and a file segment that
-** is not the first begins with them (RFC 1, section 9). Also the stacks that they
+** is not the first begins with them (RFC 1, section 7). Also the stacks that they
 ** need when the tables of stacks and definitions are cleared. Writer thread only.
 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/writer/writer_impl.h"
-
-/* Bytes of a block's records, without its stack: an estimate. */
-enum { HELD_BYTES = 40 };
 
 static void held_take_mem(struct ljp_writer *w, const struct ljp_source *s,
                           const struct ljp_mem *mem, uint64_t stack)
@@ -61,6 +59,21 @@ void ljp_writer_hold_gc(struct ljp_writer *w, const struct ljp_gc_fields *gc)
     ljp_held_forget_vm(&w->held, vm);
 }
 
+/* Whatever was there has gone, whether the event is in a file or not. */
+void ljp_writer_hold_lost(struct ljp_writer *w,
+                          const struct ljp_ring_entry *entry)
+{
+  const struct ljp_event_entry *event = (const void *)entry;
+  if (entry->type == LJP_ENTRY_MEM && ljp_held_is_kept(&w->held)) {
+    const struct ljp_mem mem = ljp_writer_mem_of((const void *)entry);
+    if (!(mem.what & LJP_MEM_FAILED))
+      ljp_held_take(&w->held, mem.address);
+  } else if (entry->type == LJP_ENTRY_EVENT && event->tag == LJP_REC_GC &&
+             event->words >= sizeof(struct ljp_gc_fields) / 8) {
+    ljp_writer_hold_gc(w, (const void *)event->rest);
+  }
+}
+
 /* -- The beginning of a file segment ---------------------------------------- */
 
 /* Writes the body as a record behind the nodes that it needs. It is no event. */
@@ -76,7 +89,8 @@ static void held_put_vm(struct ljp_writer *w, bool kept,
   struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
   ljp_body_u(b, vm->vm);
   ljp_body_u(b, vm->cycle);
-  ljp_body_u(b, kept);
+  ljp_body_u(b,
+             (kept ? LJP_HELD_KEPT : 0) | (vm->closed ? LJP_HELD_CLOSED : 0));
   ljp_body_u(b, kept ? vm->blocks : 0);
   held_put_record(w, LJP_REC_HELD);
 }
@@ -123,74 +137,55 @@ static void held_put_blocks(struct ljp_writer *w, uint32_t producer)
   ljp_writer_put_block(w, 0);
 }
 
-/* Blocks that would take much of what the file segment may have are left out. */
-static bool held_fits(const struct ljp_writer *w)
-{
-  const struct ljp_writer_options *o = &w->options;
-  uint64_t bytes = (uint64_t)w->held.count * HELD_BYTES;
-  return (!o->segment_bytes || bytes <= o->segment_bytes / 4) &&
-         (!o->ring_bytes || bytes <= o->ring_bytes / 32) &&
-         (!w->room.most_bytes || bytes <= w->room.most_bytes / 4) &&
-         bytes <= w->size_limit / 4;
-}
+/* -- What the stacks of blocks need ------------------------------------------ */
 
-void ljp_writer_put_held(struct ljp_writer *w)
-{
-  static const struct ljp_held_vm none;
-  const struct ljp_held *held = &w->held;
-  bool kept = ljp_held_is_kept(held) && held_fits(w);
-  if (!held->wanted)
-    return;
-  if (!held->vm_count)
-    held_put_vm(w, kept, &none);
-  for (uint32_t i = 0; i < held->vm_count; i++)
-    held_put_vm(w, kept, &held->vms[i]);
-  ljp_writer_put_block(w, 0);
-  if (!kept || !held->count)
-    return;
-  for (const struct ljp_source *s = w->sources; s; s = s->next)
-    if (s->producer && s->producer->kind == LJP_PRODUCER_MEMORY)
-      held_put_blocks(w, s->id);
-  held_put_blocks(w, 0);
-  ljp_builder_reset(&w->builder, 0);
-}
-
-/* -- When the tables are cleared --------------------------------------------- */
-
-static void held_keep_def(struct ljp_writer *w, enum ljp_def_class class,
-                          uint64_t key)
+/* Marks a definition as kept. Returns the bytes of what was not marked before. */
+static size_t held_keep_def(struct ljp_writer *w, enum ljp_def_class class,
+                            uint64_t key)
 {
   struct ljp_def *def = key ? ljp_defs_find(&w->defs, class, key) : NULL;
-  if (!def)
-    return;
+  if (!def || def->kept)
+    return 0;
   def->kept = true;
-  if (class == LJP_DEF_TRACE)
-    held_keep_def(w, LJP_DEF_PROTO, def->proto);
+  return def->len + (class == LJP_DEF_TRACE
+                         ? held_keep_def(w, LJP_DEF_PROTO, def->proto)
+                         : 0);
 }
 
-/* Keeps the definition that a stable word names. */
-static void held_keep_word(struct ljp_writer *w, uint64_t word)
+/* The same for the definition that a stable word names. */
+static size_t held_keep_word(struct ljp_writer *w, uint64_t word)
 {
   unsigned kind = ljp_frame_kind(word);
   uint64_t number = ljp_frame_payload(word);
   if (ljp_frame_shape(kind) == LJP_SHAPE_LUA)
-    held_keep_def(w, LJP_DEF_PROTO, ljp_frame_proto_ref(word));
-  else if (ljp_frame_shape(kind) == LJP_SHAPE_ADDR)
-    held_keep_def(w, LJP_DEF_MODULE, ljp_writer_stable_module(word));
-  else if (kind == LJP_FRAME_TRACE)
-    held_keep_def(w, LJP_DEF_TRACE, number);
-  else if (kind == LJP_FRAME_LABELS)
-    held_keep_def(w, LJP_DEF_LABELS, number);
-  else if (kind == LJP_FRAME_BUILTIN)
-    held_keep_def(w, LJP_DEF_BUILTIN, number);
+    return held_keep_def(w, LJP_DEF_PROTO, ljp_frame_proto_ref(word));
+  if (ljp_frame_shape(kind) == LJP_SHAPE_ADDR)
+    return held_keep_def(w, LJP_DEF_MODULE, ljp_writer_stable_module(word));
+  if (kind == LJP_FRAME_TRACE)
+    return held_keep_def(w, LJP_DEF_TRACE, number);
+  if (kind == LJP_FRAME_LABELS)
+    return held_keep_def(w, LJP_DEF_LABELS, number);
+  if (kind == LJP_FRAME_BUILTIN)
+    return held_keep_def(w, LJP_DEF_BUILTIN, number);
+  return 0;
 }
 
-/* Marks the nodes of all held blocks, and their ancestors, in map. Returns how
-** many there are. */
+static size_t held_keep_words(struct ljp_writer *w, const uint32_t *map)
+{
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < w->nodes.count; i++)
+    if (map[i])
+      bytes += held_keep_word(w, w->nodes.nodes[i].word);
+  return bytes;
+}
+
+/* Marks the nodes of all held blocks, and their ancestors. Returns how many there
+** are. */
 static uint32_t held_mark_nodes(const struct ljp_writer *w, uint32_t *map)
 {
   const struct ljp_held *held = &w->held;
   uint32_t count = 0;
+  memset(map, 0, w->nodes.count * sizeof *map);
   for (uint32_t i = 0; held->slots && i <= held->mask; i++)
     if (held->slots[i].address && held->slots[i].node != LJP_NO_NODE)
       map[held->slots[i].node] = 1;
@@ -203,6 +198,58 @@ static uint32_t held_mark_nodes(const struct ljp_writer *w, uint32_t *map)
   return count;
 }
 
+/* What the blocks will take in a file, about, before compression. Without memory
+** to find out, too much. */
+static uint64_t held_bytes(struct ljp_writer *w)
+{
+  enum { BLOCK_BYTES = 40, NODE_BYTES = 12 };
+  uint32_t *map = calloc(w->nodes.count + 1, sizeof *map);
+  if (!map)
+    return UINT64_MAX;
+  uint64_t bytes = (uint64_t)w->held.count * BLOCK_BYTES +
+                   (uint64_t)held_mark_nodes(w, map) * NODE_BYTES +
+                   held_keep_words(w, map);
+  for (uint32_t i = 0; i < w->defs.capacity; i++)
+    w->defs.slots[i].kept = false;
+  free(map);
+  return bytes;
+}
+
+/* Blocks that would take much of what the file segment may have are left out. */
+static bool held_fits(struct ljp_writer *w)
+{
+  const struct ljp_writer_options *o = &w->options;
+  uint64_t bytes = held_bytes(w);
+  return (!o->segment_bytes || bytes <= o->segment_bytes / 4) &&
+         (!o->ring_bytes || bytes <= o->ring_bytes / 32) &&
+         (!w->room.most_bytes || bytes <= w->room.most_bytes / 4) &&
+         bytes <= w->size_limit / 4;
+}
+
+enum ljp_status ljp_writer_put_held(struct ljp_writer *w)
+{
+  static const struct ljp_held_vm none;
+  const struct ljp_held *held = &w->held;
+  bool kept = ljp_held_is_kept(held) && held_fits(w);
+  if (!held->wanted)
+    return LJP_OK;
+  if (!held->vm_count)
+    held_put_vm(w, kept, &none);
+  for (uint32_t i = 0; i < held->vm_count; i++)
+    held_put_vm(w, kept, &held->vms[i]);
+  ljp_writer_put_block(w, 0);
+  if (!kept || !held->count)
+    return w->out.status;
+  for (const struct ljp_source *s = w->sources; s; s = s->next)
+    if (s->producer && s->producer->kind == LJP_PRODUCER_MEMORY)
+      held_put_blocks(w, s->id);
+  held_put_blocks(w, 0);
+  ljp_builder_reset(&w->builder, 0);
+  return w->out.status;
+}
+
+/* -- When the tables are cleared --------------------------------------------- */
+
 static void held_move_nodes(struct ljp_writer *w, const uint32_t *map)
 {
   struct ljp_held *held = &w->held;
@@ -211,21 +258,45 @@ static void held_move_nodes(struct ljp_writer *w, const uint32_t *map)
       held->slots[i].node = map ? map[held->slots[i].node] : LJP_NO_NODE;
 }
 
-/* If the blocks' stacks need much of a table, they lose them: what comes has to
-** have room. */
+/* Leaves only the labels of the blocks' stacks. */
+static void held_cut_stacks(struct ljp_writer *w)
+{
+  struct ljp_held *held = &w->held;
+  const struct ljp_node *nodes = w->nodes.nodes;
+  for (uint32_t i = 0; held->slots && i <= held->mask; i++) {
+    uint32_t node = held->slots[i].address ? held->slots[i].node : LJP_NO_NODE;
+    while (node != LJP_NO_NODE && nodes[node].parent != LJP_NO_NODE)
+      node = nodes[node].parent;
+    if (node != LJP_NO_NODE &&
+        ljp_frame_kind(nodes[node].word) != LJP_FRAME_LABELS)
+      node = LJP_NO_NODE;
+    held->slots[i].node = node;
+  }
+}
+
+/* Whether the marked nodes and their definitions leave room for what comes. If
+** so, the definitions are marked. */
+static bool held_leaves_room(struct ljp_writer *w, uint32_t *map)
+{
+  if (held_mark_nodes(w, map) > w->nodes.max / 4)
+    return false;
+  if (held_keep_words(w, map) <= LJP_MAX_DEFS_BYTES / 4)
+    return true;
+  for (uint32_t i = 0; i < w->defs.capacity; i++)
+    w->defs.slots[i].kept = false;
+  return false;
+}
+
 void ljp_writer_clear_tables(struct ljp_writer *w)
 {
   uint32_t *map =
       w->held.count ? calloc(w->nodes.count + 1, sizeof *map) : NULL;
-  bool keep = map && held_mark_nodes(w, map) <= w->nodes.max / 4;
-  for (uint32_t i = 0; keep && i < w->nodes.count; i++)
-    if (map[i])
-      held_keep_word(w, w->nodes.nodes[i].word);
-  ljp_defs_purge(&w->defs, true);
-  if (keep && w->defs.bytes > LJP_MAX_DEFS_BYTES / 2) {
-    keep = false;
-    ljp_defs_purge(&w->defs, true);
+  bool keep = map && held_leaves_room(w, map);
+  if (map && !keep) {
+    held_cut_stacks(w);
+    keep = held_leaves_room(w, map);
   }
+  ljp_defs_purge(&w->defs, true);
   if (keep)
     ljp_intern_keep(&w->nodes, map);
   else

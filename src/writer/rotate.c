@@ -78,16 +78,22 @@ static bool rotate_is_near(const struct ljp_writer *w)
          bytes >= w->size_limit / 4 * 3;
 }
 
+/* If the beginning of a file segment takes much of the bytes, the next one would
+** not be better. */
+static bool rotate_is_large(const struct ljp_writer *w)
+{
+  uint64_t most = w->options.segment_bytes, bytes = w->sink->file.whole_bytes;
+  return most && bytes >= most && bytes / 2 >= w->segment_head_bytes;
+}
+
 static bool rotate_is_due(const struct ljp_writer *w)
 {
-  const struct ljp_writer_options *o = &w->options;
   if (w->now_ns < w->rotation.again_ns)
     return false;
   if (w->appending)
     return rotate_at_limit(w);
-  return (o->segment_bytes && w->sink->file.whole_bytes >= o->segment_bytes) ||
-         w->now_ns >= w->segment_end_ns || ljp_writer_room_is_short(w) ||
-         rotate_at_limit(w);
+  return rotate_is_large(w) || w->now_ns >= w->segment_end_ns ||
+         ljp_writer_room_is_short(w) || rotate_at_limit(w);
 }
 
 static const char *rotate_error(int error)
@@ -114,13 +120,16 @@ static void rotate_fail(struct ljp_writer *w, int error)
 }
 
 /* The epoch that has not come about: what it has written again is still in the
-** one before. */
+** one before. (Nodes may have been, so they are written again if they are needed.) */
 static void rotate_restore(struct ljp_writer *w,
                            const struct ljp_block_out *before)
 {
   for (uint32_t i = 0; i < w->defs.capacity; i++)
     if (w->defs.slots[i].epoch > before->epoch)
       w->defs.slots[i].epoch = before->epoch;
+  for (uint32_t i = 0; i < w->nodes.count; i++)
+    if (w->nodes.nodes[i].epoch > before->epoch)
+      w->nodes.nodes[i].epoch = 0;
   w->out = *before;
 }
 
@@ -135,6 +144,8 @@ static enum ljp_status rotate_begin(struct ljp_writer *w)
   w->out.seq++; /* The last block of the present one will have this number. */
   w->out.segment++;
   enum ljp_status status = ljp_writer_begin_epoch(w, LJP_EPOCH_SEGMENT);
+  if (!status)
+    status = ljp_writer_put_held(w);
   if (!status)
     status = ljp_sink_show(w->sink);
   if (status) {
@@ -174,9 +185,8 @@ bool ljp_writer_turn(struct ljp_writer *w)
     rotate_fail(w, w->sink->error);
     return false;
   }
-  rotate_end(w, seq, epoch);
-  ljp_writer_put_held(w);
   w->segment_head_bytes = w->sink->file.whole_bytes;
+  rotate_end(w, seq, epoch);
   ljp_writer_plan_segment(w);
   w->room.look_bytes = 0;
   if (w->rotation.failures)

@@ -35,7 +35,8 @@ enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
   if (!w->options.epoch_ns)
     w->options.epoch_ns = LJP_DEFAULT_EPOCH_NS;
   w->held.wanted =
-      (options->segment_bytes || options->segment_ns) && !options->ljm;
+      (options->segment_bytes || options->segment_ns || options->ring_bytes) &&
+      !options->ljm;
   uint64_t stream = w->options.stream;
   if (!stream && getrandom(&stream, sizeof stream, GRND_NONBLOCK) !=
                      (ssize_t)sizeof stream)
@@ -151,6 +152,7 @@ static void writer_drain_source(struct ljp_writer *w, struct ljp_source *s,
     ljp_writer_rotate_within(w);
     if (w->out.status && e->type != LJP_ENTRY_LABELS) {
       s->own_loss[LJP_LOSS_WRITE_ERROR]++;
+      ljp_writer_hold_lost(w, e);
     } else if (e->type == LJP_ENTRY_BRIEF) {
       uint64_t until = released + LJP_RELEASE_BYTES;
       pos -= e->size;

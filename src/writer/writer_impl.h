@@ -233,8 +233,11 @@ uint32_t ljp_writer_stable_module(uint64_t word);
 void ljp_writer_hold_mem(struct ljp_writer *w, const struct ljp_source *s,
                          const struct ljp_mem *mem, uint64_t stack);
 void ljp_writer_hold_gc(struct ljp_writer *w, const struct ljp_gc_fields *gc);
-/* Writes what is held to the file segment that has just begun. */
-void ljp_writer_put_held(struct ljp_writer *w);
+/* An entry was lost in the writer. */
+void ljp_writer_hold_lost(struct ljp_writer *w,
+                          const struct ljp_ring_entry *entry);
+/* Writes what is held to the file segment that begins. */
+enum ljp_status ljp_writer_put_held(struct ljp_writer *w);
 /* Clears the tables of stacks, prototypes and definitions, but for the stacks
 ** that held blocks need. */
 void ljp_writer_clear_tables(struct ljp_writer *w);

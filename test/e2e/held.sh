@@ -47,15 +47,19 @@ os.exit(0) -- The VM is not closed.
 END
 
 # The rows of a report in JSON. (Whether a function is shown as compiled depends on
-# what was seen first; how often a leak grew, on the time of the first file.)
+# what was seen first; how often a leak grew, on the time of the first file. A file
+# may begin when the producer has ended; then it does not tell the exact distance of
+# samples, on which bounds depend.)
 cat > rows.py << 'END'
 import json, sys
 f = json.load(open(sys.argv[1]))
 t = f["totals"]
 print(t["live_objects"], t["live_bytes"])
-print(*sorted(str(sorted((k, str(v)) for k, v in row.items() if k not in ("kind", "times")))
+unlike = ("kind", "times") + tuple(sys.argv[2:])
+print(*sorted(str(sorted((k, str(v)) for k, v in row.items() if not k.endswith(unlike)))
               for row in f["rows"]), sep="\n")
 END
+unlike=
 alone_as_merged() { # NAME FILE...
   name=$1
   shift
@@ -72,8 +76,10 @@ alone_as_merged() { # NAME FILE...
       "$ljprof" report --json --top 0 $view "$file" > alone.json 2> err || fail "$file: $(cat err)"
       # shellcheck disable=SC2086
       "$ljprof" report --json --top 0 $view merged.ljp > merged.json 2> err || fail "$(cat err)"
-      python3 rows.py alone.json > alone.txt
-      python3 rows.py merged.json > merged.txt
+      # shellcheck disable=SC2086
+      python3 rows.py alone.json $unlike > alone.txt
+      # shellcheck disable=SC2086
+      python3 rows.py merged.json $unlike > merged.txt
       cmp -s alone.txt merged.txt || {
         diff alone.txt merged.txt | head -n 5 | cut -c 1-300 >&2
         fail "$name: $file $view differs from all files until then"
@@ -118,7 +124,98 @@ ok "and what each route holds"
 # -- Rotation by size, without the JIT compiler ----------------------------------
 "$ljprof" record --memory --sample 48k --rotate-bytes 100k -o one.ljp -- \
   "$luajit" -joff app.lua 2 > said 2>&1 || fail "$(cat said)"
+unlike="_error _low _high"
 alone_as_merged "by size" one.ljp one.ljp.s?
+
+# -- A ring without a time --------------------------------------------------------
+"$ljprof" record --memory --sample 16k --ring 4M -o ring -- "$luajit" app.lua 3 > said 2>&1 || fail "$(cat said)"
+# shellcheck disable=SC2046 # files
+alone_as_merged "ring" $(find ring -name '*.ljp' | sort)
+
+# -- Stacks that would fill each file ---------------------------------------------
+# A beginning that is larger than a file may be must not lead to the next file.
+cat > deep.lua << 'END'
+local kept = {}
+local function down(n, i)
+  if n == 0 then
+    kept[#kept + 1] = string.rep("x", 60000) .. i
+    return i
+  end
+  if n * i * 7919 % 128 < 64 then
+    local left = down(n - 1, i)
+    return left
+  end
+  local right = down(n - 1, i)
+  return right
+end
+for i = 1, 150 do down(560, i) end
+local ends = os.clock() + 2
+while os.clock() < ends do end
+os.exit(0)
+END
+"$ljprof" record --memory --sample 48k --no-cpu --rotate-bytes 100k --flush 50 -o deep.ljp -- \
+  "$luajit" -joff deep.lua > said 2>&1 || fail "$(cat said)"
+n=$(find . -name 'deep.ljp*' | wc -l)
+if [ "$n" -lt 2 ] || [ "$n" -gt 20 ]; then
+  fail "$n files"
+fi
+ok "deep stacks: $n files"
+
+# -- A free that a full disk swallows -----------------------------------------------
+cat > frees.lua << 'END'
+local function wait(name)
+  while not os.rename(name, name) do
+    local ends = os.clock() + 0.02
+    while os.clock() < ends do end
+  end
+end
+local kept = {}
+local function load_all()
+  for i = 1, 500 do kept[i] = string.rep(string.char(33 + i % 90), 60000) .. i end
+end
+load_all()
+wait("go")
+kept = nil
+collectgarbage()
+collectgarbage()
+wait("stop")
+os.exit(0)
+END
+cat > full.sh << 'END'
+set -eu
+mkdir disk
+mount -t tmpfs -o size=2m none disk
+LJPROF_RECORD="output=$PWD/disk;service=web;continuous=0.3s;memory;sample=48k;flush=50" \
+  "$1" -joff frees.lua 2> err &
+app=$!
+until [ "$(find disk -name '*.ljp' | wc -l)" -ge 3 ]; do sleep 0.05; done
+n=0
+while [ $n -lt 40 ]; do
+  cat /dev/zero > disk/filler.$n 2> /dev/null || :
+  n=$((n + 1))
+  [ $n != 10 ] || touch go
+  sleep 0.05
+done
+rm -f disk/filler.*
+seen=$(find disk -name '*.ljp' | sed 's/.*Z-0*\([0-9]*\)-.*/\1/' | sort -n | tail -n 1)
+last=$seen
+while [ "$last" -lt $((seen + 3)) ]; do
+  sleep 0.1
+  last=$(find disk -name '*.ljp' | sed 's/.*Z-0*\([0-9]*\)-.*/\1/' | sort -n | tail -n 1)
+done
+touch stop
+wait $app
+mkdir kept
+cp disk/*.ljp kept
+END
+if unshare -rm sh -c 'mount -t tmpfs -o size=1m none /mnt' 2> unshare.txt; then
+  unshare -rm timeout 60 sh full.sh "$luajit" > full.txt 2>&1 || fail "$(cat full.txt err)"
+  after=$(find kept -name '*.ljp' | sort | tail -n 1)
+  "$ljprof" report --json --live "$after" > full.json 2> err || :
+  live=$(sed -n 's/.*"live_bytes":\([0-9]*\),.*/\1/p' full.json)
+  [ "${live:-0}" -lt 1000000 ] || fail "$live bytes are live after they were freed"
+  ok "what was freed while the disk was full is not live"
+fi
 
 # -- What is not kept is said -----------------------------------------------------
 "$ljprof" record --memory --every --continuous 0.3s -o every -- "$luajit" app.lua 1 \

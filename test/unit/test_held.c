@@ -204,7 +204,7 @@ static void see(void *ctx, struct mini *m, const struct mini_event *e)
   const struct mini_node *stack[MINI_FRAMES];
   if (e->tag == LJP_REC_HELD) {
     seen->vms++;
-    seen->left_out += !e->state;
+    seen->left_out += !(e->state & LJP_HELD_KEPT);
     seen->told += e->size;
     seen->cycle[e->vm] = e->weight;
   } else if (e->tag == LJP_REC_LIVE) {
