@@ -27,8 +27,7 @@ void ljp_held_stop(struct ljp_held *held)
     held->vms[i].blocks = 0;
 }
 
-/* NULL: there is no memory, or there are too many. */
-static struct ljp_held_vm *held_vm(struct ljp_held *held, uint32_t vm)
+static struct ljp_held_vm *held_find_vm(struct ljp_held *held, uint32_t vm)
 {
   if (held->vm_last < held->vm_count && held->vms[held->vm_last].vm == vm)
     return &held->vms[held->vm_last];
@@ -37,6 +36,15 @@ static struct ljp_held_vm *held_vm(struct ljp_held *held, uint32_t vm)
       held->vm_last = i;
       return &held->vms[i];
     }
+  return NULL;
+}
+
+/* Finds the VM or adds it. NULL: there is no memory, or there are too many. */
+static struct ljp_held_vm *held_vm(struct ljp_held *held, uint32_t vm)
+{
+  struct ljp_held_vm *found = held_find_vm(held, vm);
+  if (found)
+    return found;
   if (held->vm_count == held->vm_room) {
     uint32_t room = held->vm_room ? 2 * held->vm_room : FIRST_VMS;
     struct ljp_held_vm *vms =
@@ -82,7 +90,7 @@ static bool held_grow(struct ljp_held *held)
 static void held_remove(struct ljp_held *held, uint32_t hole)
 {
   struct ljp_held_block *slots = held->slots;
-  struct ljp_held_vm *vm = held_vm(held, slots[hole].vm);
+  struct ljp_held_vm *vm = held_find_vm(held, slots[hole].vm);
   ljp_assert(slots[hole].address && vm && vm->blocks && held->count);
   vm->blocks--;
   held->count--;
@@ -135,7 +143,7 @@ void ljp_held_see_cycle(struct ljp_held *held, uint32_t vm, uint64_t cycle)
 ** its beginning, which have been looked at. */
 void ljp_held_close_vm(struct ljp_held *held, uint32_t vm)
 {
-  struct ljp_held_vm *v = held->wanted ? held_vm(held, vm) : NULL;
+  struct ljp_held_vm *v = held_find_vm(held, vm);
   if (!v)
     return;
   for (uint32_t i = 0; v->blocks && i <= held->mask;)
