@@ -24,6 +24,7 @@ struct ljp_held_block {
   uint32_t node; /* Index in the stack tree; LJP_NO_NODE: no stack. */
   uint8_t state, type;
 };
+_Static_assert(sizeof(struct ljp_held_block) == 56, "doc/guide/always-on.md");
 
 struct ljp_held_vm {
   uint64_t cycle; /* Of the collector, by the VM's newest GC event. */
