@@ -193,7 +193,7 @@ for i in 1 2 3; do
     fail "sent"
 done
 set -- sp/*.request
-printf 'x' | dd of="$2" bs=1 seek=700 conv=notrunc 2> /dev/null
+printf "damaged!" | dd of="$2" bs=1 seek=700 conv=notrunc 2> /dev/null
 : > sp/0000000000000009.making
 printf 'LJPJ torn' >> sp/journal
 engine srv
