@@ -278,8 +278,8 @@ static void memory_estimate_live(struct ljp_profile *p, uint32_t memory,
   ljp_estimate_add(&p->pass->memory.estimate, e->size, e->weight);
 }
 
-/* Counts a block that was alive when the file began, unless the files before it
-** were read, too, so that it is known. */
+/* Counts a block that was alive when the file began. If earlier files were read, too,
+** the table has the block already. */
 static enum ljp_status memory_count_held(struct ljp_profile *p,
                                          const struct ljp_memory_event *event,
                                          uint32_t row)
@@ -290,7 +290,6 @@ static enum ljp_status memory_count_held(struct ljp_profile *p,
   enum ljp_status status;
   p->has_memory = p->sampled_memory = true;
   memory_see_weight(p, e);
-  p->totals.held_read += p->pass->placed == 1;
   if (at && ljp_live_block(live, at)->size == e->size &&
       ljp_live_weight(live, at) == e->weight)
     return LJP_OK;

@@ -18,8 +18,8 @@ struct ljp_memory_event {
   /* Nor, if it frees a block that is older than the session, this: such a block
   ** has no labels. */
   bool wanted_before;
-  /* No event: a block that is alive when the file begins, allocated in this GC
-  ** cycle. */
+  /* Not of a MEM record, but a LIVE one: the block was alive when the file began, and
+  ** was allocated in this GC cycle. */
   bool held;
   uint32_t held_cycle;
 };
@@ -34,7 +34,7 @@ struct ljp_memory_vm {
   uint64_t id;    /* In the stream. */
   uint32_t cycle; /* Its newest GC cycle; of a free one, the next free one. */
   uint32_t first_cycle; /* In which the file begins. */
-  bool open;            /* It has GC records, and was not closed. */
+  bool open;            /* The stream tells of it, and not that it is closed. */
   struct ljp_live_owner blocks;
 };
 

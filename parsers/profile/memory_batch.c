@@ -78,6 +78,7 @@ enum ljp_status ljp_profile_take_live(struct ljp_profile *p,
                                            .state = (uint8_t)live->state,
                                            .type = (uint8_t)live->type}};
   ljp_assert(!batch->count);
+  p->totals.held_read += p->pass->placed == 1;
   if (p->options.rates || !live->weight)
     return LJP_OK;
   enum ljp_status status = ljp_profile_take_memory(p, &event);

@@ -47,7 +47,7 @@ enum ljp_status ljp_profile_take_held(struct ljp_profile *p,
   struct ljp_memory_sums *sums = &p->pass->memory;
   enum ljp_status status;
   uint32_t vm;
-  if (p->pass->placed == 1) { /* Later epochs have what was read before. */
+  if (p->pass->placed == 1) { /* In a merge, later ones repeat what was read. */
     p->totals.held_sessions += !p->pass->held_seen;
     p->pass->held_seen = true;
     p->totals.held_left_out += !(held->flags & LJP_HELD_KEPT);

@@ -42,10 +42,10 @@ struct ljp_profile_pass {
   const struct ljp_reader *reader; /* The input that is being read. */
   uint32_t source;                 /* Number of its session, from 0. */
   uint64_t stream;                 /* Of the newest block; see `begun`. */
-  uint64_t told_cpu_ns;            /* Samples before the newest CPU_TIME. */
-  bool begun;                      /* A block was read. */
-  unsigned placed; /* Epochs of it that were read: 0, 1, or 2 for more. */
-  bool held_seen;  /* A HELD record of it was. */
+  uint64_t told_cpu_ns; /* Of the samples before the newest CPU_TIME. */
+  bool begun;           /* A block was read. */
+  unsigned placed;      /* Epochs of the session that were read; 2: or more. */
+  bool held_seen;       /* A HELD record of the session was read. */
 
   struct ljp_context_cache context;
   bool filters_time; /* The options select a span of time. */

@@ -323,9 +323,11 @@ struct ljp_profile_totals {
                           ** free is missing. */
   uint64_t before_frees, before_free_bytes; /* Of blocks allocated before. */
   uint64_t before_reallocs;
-  /* Sessions that begin with a later file, and those that tell what was alive then;
-  ** VMs whose blocks are left out; blocks by these records, and those read. */
-  uint64_t later_sessions, held_sessions, held_left_out, held_told, held_read;
+  uint64_t later_sessions;           /* That begin with a later file segment. */
+  uint64_t held_sessions;            /* Of these: that have HELD. */
+  uint64_t held_left_out;            /* HELD without KEPT. */
+  uint64_t held_told;                /* Blocks that HELD announces. */
+  uint64_t held_read;                /* LIVE records. */
   uint64_t held_objects, held_bytes; /* Of these blocks; as in memory[]. */
   uint64_t failed_allocs; /* Allocations that failed in the program. */
   uint64_t peak_bytes, peak_ns;

@@ -25,13 +25,13 @@ struct ljp_balance_gap {
 };
 
 struct ljp_balance {
-  bool told;           /* The stream says what the process used. */
-  bool placed;         /* The first epoch of the session was read ... */
-  bool at_edge;        /* ... of a later file; and no CPU_TIME since. */
-  uint32_t source;     /* The session. */
-  uint64_t edge_ns;    /* That may belong to the file before, or the next. */
-  uint64_t used_ns;    /* CPU time of the process. */
-  uint64_t wall_ns;    /* Elapsed time: weights of the samples. */
+  bool told;        /* The stream says what the process used. */
+  bool placed;      /* The first epoch of the session was read ... */
+  bool at_edge;     /* ... of a later file; and no CPU_TIME since. */
+  uint32_t source;  /* The session. */
+  uint64_t edge_ns; /* Time whose samples or CPU_TIME may be in another file. */
+  uint64_t used_ns; /* CPU time of the process. */
+  uint64_t wall_ns; /* Elapsed time: weights of the samples. */
   uint64_t sampled_ns; /* CPU time: weights of the samples. */
   uint64_t unsampled_ns[LJP_UNSAMPLED_COUNT]; /* CPU time, by reason. */
   struct ljp_balance_gap *gaps;
@@ -63,8 +63,8 @@ uint64_t ljp_balance_used(const struct ljp_balance *balance);
 uint64_t ljp_balance_missing(const struct ljp_balance *balance);
 
 /* What the process used minus what samples and gaps tell of; and whether that
-** is too much: more than 2 % and 20 ms. (The file before a later one may have
-** samples of the time that the first CPU_TIME of the later one tells of.) */
+** is too much: more than 2 % and 20 ms, without edge_ns. (At the ends of a file, a
+** sample and the CPU_TIME that tells of it may be in different files.) */
 int64_t ljp_balance_difference(const struct ljp_balance *balance);
 bool ljp_balance_off(const struct ljp_balance *balance);
 

@@ -1,7 +1,7 @@
 /*
 ** Held blocks: the sampled memory blocks that are alive, as the writer's events
-** tell, with the node of their stack. A later file segment begins with them
-** (held_out.c), so that its live memory is whole without the segments before.
+** tell, with the node of their stack. A later file segment begins with a LIVE record
+** of each (held_out.c), so that its live memory is whole without the segments before.
 ** Open addressing with linear probing; the table doubles up to a bound, beyond
 ** which no segment has blocks. Writer thread only.
 */
@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct ljp_held_block) == 56, "doc/guide/always-on.md");
 struct ljp_held_vm {
   uint64_t cycle; /* Of the collector, by the VM's newest GC event. */
   uint32_t vm, blocks;
-  bool closed; /* The VM, which may be known for a while longer. */
+  bool closed; /* VM_CLOSE has not come yet. */
 };
 
 struct ljp_held {
@@ -38,8 +38,9 @@ struct ljp_held {
   struct ljp_held_vm *vms;
   uint32_t vm_count, vm_room, vm_last; /* Found last. */
   bool wanted; /* The session may begin another file segment. */
-  bool every;  /* Every event is recorded: blocks are not kept. */
-  bool full;   /* There were too many, or no memory: nor are these. */
+  bool every;  /* Every event is recorded, so no blocks are kept. */
+  bool
+      full; /* There were too many blocks or VMs, or memory ran out: likewise. */
 };
 
 void ljp_held_fini(struct ljp_held *held);
@@ -48,12 +49,12 @@ void ljp_held_fini(struct ljp_held *held);
 void ljp_held_put(struct ljp_held *held, const struct ljp_held_block *block);
 /* Removes a block, if the table has it. */
 void ljp_held_take(struct ljp_held *held, uint64_t address);
-/* Removes all blocks; none is kept from now on. */
+/* Removes all blocks. The caller sets `every` or `full`, so that none is added. */
 void ljp_held_stop(struct ljp_held *held);
 
 /* A VM has reached this cycle. */
 void ljp_held_see_cycle(struct ljp_held *held, uint32_t vm, uint64_t cycle);
-/* The VM frees everything that it has; then it is gone. */
+/* Removes the blocks of a VM that is closed; and the VM itself, too. */
 void ljp_held_close_vm(struct ljp_held *held, uint32_t vm);
 void ljp_held_forget_vm(struct ljp_held *held, uint32_t vm);
 

@@ -1,7 +1,7 @@
 /*
-** Held blocks (held.h): the writer's events lead to them, and a file segment that
-** is not the first begins with them (RFC 1, section 7). Also the stacks that they
-** need when the tables of stacks and definitions are cleared. Writer thread only.
+** Held blocks (held.h): the events that the writer takes add and remove them, and a
+** file segment that is not the first begins with them (RFC 1, section 7). Their stacks
+** stay when the tables of stacks and definitions are cleared. Writer thread only.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ void ljp_writer_hold_gc(struct ljp_writer *w, const struct ljp_gc_fields *gc)
     ljp_held_forget_vm(&w->held, vm);
 }
 
-/* Whatever was there has gone, whether the event is in a file or not. */
+/* The event is not written, but the block that was at its address has gone. */
 void ljp_writer_hold_lost(struct ljp_writer *w,
                           const struct ljp_ring_entry *entry)
 {
@@ -76,7 +76,8 @@ void ljp_writer_hold_lost(struct ljp_writer *w,
 
 /* -- The beginning of a file segment ---------------------------------------- */
 
-/* Writes the body as a record behind the nodes that it needs. It is no event. */
+/* Writes the body as a record behind the nodes that it needs. TOTALS does not count
+** it. */
 static void held_put_record(struct ljp_writer *w, enum ljp_record tag)
 {
   ljp_writer_put_event(w, tag);
@@ -122,7 +123,7 @@ static bool held_has_source(const struct ljp_writer *w, uint32_t producer)
   return false;
 }
 
-/* producer: of the blocks' events; 0: of all that have ended. */
+/* Writes the blocks of one producer; 0: those of all producers that have ended. */
 static void held_put_blocks(struct ljp_writer *w, uint32_t producer)
 {
   const struct ljp_held *held = &w->held;
@@ -179,6 +180,12 @@ static size_t held_keep_words(struct ljp_writer *w, const uint32_t *map)
   return bytes;
 }
 
+static void held_unmark_defs(struct ljp_writer *w)
+{
+  for (uint32_t i = 0; i < w->defs.capacity; i++)
+    w->defs.slots[i].kept = false;
+}
+
 /* Marks the nodes of all held blocks, and their ancestors. Returns how many there
 ** are. */
 static uint32_t held_mark_nodes(const struct ljp_writer *w, uint32_t *map)
@@ -198,8 +205,8 @@ static uint32_t held_mark_nodes(const struct ljp_writer *w, uint32_t *map)
   return count;
 }
 
-/* What the blocks will take in a file, about, before compression. Without memory
-** to find out, too much. */
+/* Estimates the bytes that the blocks will take in a file, before compression.
+** UINT64_MAX: there is no memory to find out. */
 static uint64_t held_bytes(struct ljp_writer *w)
 {
   enum { BLOCK_BYTES = 40, NODE_BYTES = 12 };
@@ -209,8 +216,7 @@ static uint64_t held_bytes(struct ljp_writer *w)
   uint64_t bytes = (uint64_t)w->held.count * BLOCK_BYTES +
                    (uint64_t)held_mark_nodes(w, map) * NODE_BYTES +
                    held_keep_words(w, map);
-  for (uint32_t i = 0; i < w->defs.capacity; i++)
-    w->defs.slots[i].kept = false;
+  held_unmark_defs(w);
   free(map);
   return bytes;
 }
@@ -282,8 +288,7 @@ static bool held_leaves_room(struct ljp_writer *w, uint32_t *map)
     return false;
   if (held_keep_words(w, map) <= LJP_MAX_DEFS_BYTES / 4)
     return true;
-  for (uint32_t i = 0; i < w->defs.capacity; i++)
-    w->defs.slots[i].kept = false;
+  held_unmark_defs(w);
   return false;
 }
 

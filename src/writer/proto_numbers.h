@@ -4,8 +4,7 @@
 ** ring refers to the first one any more (describe.h). The stack tree and the
 ** kept definitions remember for longer, so they use numbers: 1, 2 ... in the
 ** order of asking. No two prototypes ever have the same number. Writer thread
-** only. Memory: 4 bytes for each reference, in pages of
-** 16 KiB.
+** only. Memory: 4 bytes for each reference, in pages of 16 KiB.
 */
 #ifndef LJP_PROTO_NUMBERS_H
 #define LJP_PROTO_NUMBERS_H

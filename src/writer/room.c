@@ -141,11 +141,16 @@ static bool room_is_full(int error)
   return error == ENOSPC || error == EDQUOT;
 }
 
+bool ljp_writer_outlasts_error(const struct ljp_writer *w)
+{
+  return w->sink->service && room_is_full(w->sink->error);
+}
+
 bool ljp_writer_survive_full(struct ljp_writer *w)
 {
   enum ljp_status status = w->out.status;
   int error = w->sink->error;
-  if (!w->sink->service || !room_is_full(error))
+  if (!ljp_writer_outlasts_error(w))
     return false;
   if (w->now_ns < w->room.again_ns)
     return true;

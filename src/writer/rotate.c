@@ -78,8 +78,8 @@ static bool rotate_is_near(const struct ljp_writer *w)
          bytes >= w->size_limit / 4 * 3;
 }
 
-/* If the beginning of a file segment takes much of the bytes, the next one would
-** not be better. */
+/* Whether the file segment has reached its limit of bytes. If its beginning takes more
+** than half of them, the next one would be no better, so this one goes on. */
 static bool rotate_is_large(const struct ljp_writer *w)
 {
   uint64_t most = w->options.segment_bytes, bytes = w->sink->file.whole_bytes;

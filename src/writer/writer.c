@@ -279,7 +279,9 @@ enum ljp_status ljp_writer_finish(struct ljp_writer *w)
       w->now_ns - w->epoch_start_ns >= w->options.epoch_ns)
     ljp_writer_begin_epoch(w, LJP_EPOCH_TIME);
   writer_tell_bytes(w);
-  return w->out.status;
+  /* If what came last did not fit (the note on a rotation that failed ...), the next
+  ** round tries again. */
+  return ljp_writer_outlasts_error(w) ? LJP_OK : w->out.status;
 }
 
 /* before: the error that the writer has met; 0: none. */

@@ -275,6 +275,8 @@ void ljp_writer_tell_room(struct ljp_writer *w);
 /* The disk is full: makes room, and goes on, now or later. False: this is no
 ** store, or the writer has met another error. */
 bool ljp_writer_survive_full(struct ljp_writer *w);
+/* After an error: is it a full disk, and this a store? */
+bool ljp_writer_outlasts_error(const struct ljp_writer *w);
 
 /* take.c */
 

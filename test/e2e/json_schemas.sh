@@ -122,16 +122,8 @@ record odd '--memory --sample 64k' "$odd.lua"
 "$ljprof" record --memory --sample 256 --continuous 0.1s -o store -- \
   "$luajit" work.lua 2> err.txt || fail "later: $(cat err.txt)"
 later=$(find store -name '*.ljp' | sort | sed -n 2p)
-at=$("$ljprof" dump --json "$later" | python3 -c 'import json, sys
-for line in sys.stdin:
-    e = json.loads(line)
-    if e["type"] == "block":
-        at = e["offset"]
-    elif e["type"] == "live":
-        print(at)
-        break')
 cp "$later" later.ljp
-printf 'damage' | dd of="$later" bs=1 seek=$((at + 100)) conv=notrunc 2> err.txt
+damage_live "$later"
 # What two tables hold.
 "$luajit" -e '
   Sessions, package.loaded.queue = {}, { waiting = {} }

@@ -75,6 +75,20 @@ end_pipe() {
   wait "$pipe_reader" || :
 }
 
+# damage_live FILE: damages the first block that has live memory of files before.
+damage_live() {
+  at=$("$BUILD_DIR/bin/ljprof" dump --json "$1" | python3 -c 'import json, sys
+for line in sys.stdin:
+    e = json.loads(line)
+    if e["type"] == "block":
+        at = e["offset"]
+    elif e["type"] == "live":
+        print(at)
+        break')
+  [ -n "$at" ] || fail "$1: no block has live memory of files before"
+  printf 'damage' | dd of="$1" bs=1 seek=$((at + 100)) conv=notrunc 2> dd.txt
+}
+
 # tree_files DIR: the files of a source tree, without what builds leave there.
 tree_files() {
   (cd "$1" && find . \( -name .git -o -name .cache -o -name build \

@@ -3,6 +3,7 @@
 # processes that cannot be told apart by their numbers. The program runs on, and
 # what is missing is said.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/disk_lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof luajit=$BUILD_DIR/bin/luajit
 
@@ -63,28 +64,19 @@ fi
 # -- A full disk ---------------------------------------------------------------
 cat > full.sh << 'END'
 set -eu
-mkdir -p disk
-mount -t tmpfs -o size=3m none disk
+. "$SOURCE_DIR/test/e2e/disk_lib.sh"
+small_disk 3m
 LJPROF_RECORD="output=$PWD/disk;service=web;ring=2M;memory;every;flush=20" \
   "$1" app.lua 8 > out 2> err &
 app=$!
-until [ "$(find disk -name '*.ljp' | wc -l)" -ge 3 ]; do sleep 0.05; done
-# Somebody else takes all that is free, and again what a removal frees, for a while.
-n=0
-while [ $n -lt 40 ]; do
-  cat /dev/zero > disk/filler.$n 2> /dev/null || :
-  n=$((n + 1))
-  sleep 0.05
-done
-last=$(find disk -name '*.ljp' | sed 's/.*Z-0*\([0-9]*\)-.*/\1/' | sort -n | tail -n 1)
+fill_disk
+last=$(newest_number)
 rm -f disk/filler.*
 wait $app
-now=$(find disk -name '*.ljp' | sed 's/.*Z-0*\([0-9]*\)-.*/\1/' | sort -n | tail -n 1)
-echo "$last $now" > numbers
+echo "$last $(newest_number)" > numbers
 cp disk/*.ljp .
 END
-if unshare -rm true 2> unshare.txt && unshare -rm sh -c \
-  'mount -t tmpfs -o size=1m none /mnt' 2> unshare.txt; then
+if has_small_disks; then
   unshare -rm sh full.sh "$luajit" > full.txt 2>&1 || fail "$(cat full.txt err)"
   same "the program runs on with a full disk" "result 4711" "$(cat out)"
   same "it prints nothing about that" "" "$(cat err)"

@@ -17,6 +17,7 @@ target_compile_definitions(test_golden PRIVATE
 ljp_unit_test(test_ring ljp_stream)
 ljp_unit_test(test_intern ljp_stream)
 ljp_unit_test(test_held ljp_stream)
+ljp_unit_test(test_held_table ljp_stream)
 ljp_unit_test(test_writer ljp_stream)
 ljp_unit_test(test_writer_labels ljp_stream)
 ljp_unit_test(test_writer_protos ljp_stream)

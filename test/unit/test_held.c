@@ -1,133 +1,17 @@
 /*
-** Held blocks: the table against a plain model, and the file segments that begin
-** with them, which the mini reader reads alone.
+** File segments that begin with held blocks. The mini reader reads each alone.
 */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "src/push/event.h"
 #include "test/stream/hand.h"
-
-/* -- The table --------------------------------------------------------------- */
-
-enum { ADDRESSES = 200 };
-
-static struct ljp_held_block *find(const struct ljp_held *held,
-                                   uint64_t address)
-{
-  for (uint32_t i = 0; held->slots && i <= held->mask; i++)
-    if (held->slots[i].address == address)
-      return &held->slots[i];
-  return NULL;
-}
-
-static uint32_t blocks_of(const struct ljp_held *held, uint32_t vm)
-{
-  for (uint32_t i = 0; i < held->vm_count; i++)
-    if (held->vms[i].vm == vm)
-      return held->vms[i].blocks;
-  return 0;
-}
-
-/* model[a]: the size of the block at an address; 0: none. Its VM is size % 3 + 1. */
-static void compare(const struct ljp_held *held, const uint64_t *model)
-{
-  uint32_t count = 0, of[4] = {0};
-  for (uint64_t a = 1; a < ADDRESSES; a++) {
-    const struct ljp_held_block *block = find(held, a * 16);
-    if (!model[a]) {
-      assert_null(block);
-      continue;
-    }
-    assert_non_null(block);
-    assert_int_equal(block->size, model[a]);
-    count++;
-    of[block->vm]++;
-  }
-  assert_int_equal(held->count, count);
-  for (uint32_t vm = 1; vm < 4; vm++)
-    assert_int_equal(blocks_of(held, vm), of[vm]);
-}
-
-static void the_table_does_what_a_list_does(void **state)
-{
-  (void)state;
-  struct ljp_held held = {.wanted = true};
-  uint64_t model[ADDRESSES] = {0};
-  uint32_t random = 4711;
-  for (int i = 1; i < 20000; i++) {
-    random = random * 1664525 + 1013904223;
-    uint64_t a = 1 + (random >> 8) % (ADDRESSES - 1);
-    uint32_t vm = (uint32_t)i % 3 + 1;
-    if (random >> 30) {
-      const struct ljp_held_block block = {
-          .address = a * 16, .size = (uint64_t)i, .vm = vm};
-      ljp_held_put(&held, &block);
-      model[a] = (uint64_t)i;
-    } else {
-      ljp_held_take(&held, a * 16);
-      model[a] = 0;
-    }
-    if (i % 997 == 0) {
-      ljp_held_close_vm(&held, vm);
-      for (a = 1; a < ADDRESSES; a++)
-        model[a] = model[a] % 3 + 1 == vm ? 0 : model[a];
-    }
-    if (i % 97 == 0 || i % 997 == 0)
-      compare(&held, model);
-  }
-  ljp_held_stop(&held);
-  assert_int_equal(held.count, 0);
-  assert_int_equal(blocks_of(&held, 1) + blocks_of(&held, 2), 0);
-  ljp_held_take(&held, 16);
-  ljp_held_fini(&held);
-}
-
-static void a_full_table_keeps_nothing(void **state)
-{
-  (void)state;
-  struct ljp_held held = {.wanted = true};
-  for (uint64_t i = 1; i <= LJP_HELD_MAX; i++)
-    ljp_held_put(&held, &(struct ljp_held_block){.address = i * 8, .vm = 1});
-  assert_true(ljp_held_is_kept(&held));
-  assert_int_equal(held.count, LJP_HELD_MAX);
-  ljp_held_take(&held, 8);
-  assert_int_equal(held.count, LJP_HELD_MAX - 1);
-  for (uint64_t i = 1; i <= 3; i++)
-    ljp_held_put(&held, &(struct ljp_held_block){.address = i << 32, .vm = 1});
-  assert_false(ljp_held_is_kept(&held));
-  assert_int_equal(held.count, 0);
-  assert_null(held.slots);
-  ljp_held_put(&held, &(struct ljp_held_block){.address = 8, .vm = 1});
-  assert_int_equal(held.count, 0);
-  ljp_held_fini(&held);
-}
-
-/* So are too many VMs; one that is forgotten makes room. */
-static void vms_come_and_go(void **state)
-{
-  (void)state;
-  struct ljp_held held = {.wanted = true};
-  for (uint32_t vm = 1; vm < 5 * LJP_HELD_VMS; vm++) {
-    ljp_held_see_cycle(&held, vm, vm);
-    ljp_held_put(&held, &(struct ljp_held_block){.address = 64, .vm = vm});
-    assert_int_equal(find(&held, 64)->cycle, vm);
-    ljp_held_forget_vm(&held, vm);
-    assert_int_equal(held.vm_count, 0);
-    assert_int_equal(held.count, 0);
-  }
-  assert_true(ljp_held_is_kept(&held));
-  for (uint32_t vm = 1; vm <= LJP_HELD_VMS + 1; vm++)
-    ljp_held_put(&held, &(struct ljp_held_block){.address = vm * 8, .vm = vm});
-  assert_true(held.full);
-  ljp_held_fini(&held);
-}
-
-/* -- File segments ------------------------------------------------------------ */
 
 static char dir[] = "/tmp/ljp-held-XXXXXX";
 
@@ -192,7 +76,7 @@ static void push(struct segments *s, uint64_t time_ns, unsigned op,
 }
 
 struct seen {
-  unsigned vms, left_out, live, events;
+  unsigned vms, left_out, closed, live, events, labels_only;
   uint64_t told, cycle[3];
   struct mini_event blocks[80];
   char leaf[80][24]; /* The name of the function that allocated it. */
@@ -205,12 +89,15 @@ static void see(void *ctx, struct mini *m, const struct mini_event *e)
   if (e->tag == LJP_REC_HELD) {
     seen->vms++;
     seen->left_out += !(e->state & LJP_HELD_KEPT);
+    seen->closed += (e->state & LJP_HELD_CLOSED) != 0;
     seen->told += e->size;
     seen->cycle[e->vm] = e->weight;
   } else if (e->tag == LJP_REC_LIVE) {
     assert_int_equal(seen->events, 0); /* They come first. */
     assert_true(seen->live < 80);
-    if (mini_stack(m, e->stack, stack))
+    unsigned depth = mini_stack(m, e->stack, stack);
+    seen->labels_only += depth == 1 && stack[0]->kind == LJP_FRAME_LABELS;
+    if (depth)
       strcpy(seen->leaf[seen->live], m->proto_name[stack[0]->first % MINI_IDS]);
     seen->blocks[seen->live++] = *e;
   } else if (e->tag == LJP_REC_MEM) {
@@ -275,6 +162,7 @@ static void a_segment_begins_with_what_is_alive(void **state)
   assert_true(ljp_writer_turn(s.w));
   ljp_push_gc(s.p, 510, 2, LJP_GC_CLOSED, 0, 0);
   drain(&s, 600);
+  assert_true(ljp_writer_turn(s.w));
   ljp_writer_begin(s.w, 700);
   ljp_writer_end_vm(s.w, 2);
   assert_int_equal(ljp_writer_finish(s.w), LJP_OK);
@@ -314,10 +202,16 @@ static void a_segment_begins_with_what_is_alive(void **state)
   e = block_at(&seen, 4096, &leaf);
   assert_int_equal(e->time_ns, 430);
   assert_string_equal(leaf, "f9");
-  seen = read_segment("out.s3");
-  assert_int_equal(seen.vms, 1);
+  assert_int_equal(seen.closed, 0);
+  seen = read_segment("out.s3"); /* Closed, and not gone yet. */
+  assert_int_equal(seen.vms, 2);
+  assert_int_equal(seen.closed, 1);
   assert_int_equal(seen.live, 2);
   assert_null(block_at(&seen, 12288, &leaf));
+  seen = read_segment("out.s4");
+  assert_int_equal(seen.vms, 1);
+  assert_int_equal(seen.closed, 0);
+  assert_int_equal(seen.live, 2);
 }
 
 /* The table of stacks is cleared again and again, and what the functions were is
@@ -357,15 +251,18 @@ static void stacks_outlive_their_table(void **state)
 }
 
 /* What comes needs room: stacks of held blocks that fill the table are given up,
-** but not the blocks. */
+** but neither the blocks nor their labels. */
 static void stacks_that_fill_the_table_are_dropped(void **state)
 {
   (void)state;
   struct segments s;
   const char *leaf;
   begin(&s, (struct ljp_writer_options){.max_nodes = 64});
-  for (uint32_t i = 0; i < 62; i++)
+  for (uint32_t i = 0; i < 62; i++) {
+    if (i % 31 == 30)
+      assert_true(ljp_push_labels_wait(s.p, i == 30 ? 7 : 0));
     push(&s, 210 + i, LJP_MEM_ALLOC, 4096 * (i + 1), 1, 500, 7 + i);
+  }
   drain(&s, 300);
   for (uint32_t i = 0; i < 3; i++)
     push(&s, 310 + i, LJP_MEM_ALLOC, 16 * (i + 1), 1, 500, 200 + 2 * i);
@@ -377,9 +274,68 @@ static void stacks_that_fill_the_table_are_dropped(void **state)
   unsigned without = 0;
   for (unsigned i = 0; i < seen.live; i++)
     without += !seen.blocks[i].stack;
-  assert_true(without >= 50);
+  assert_true(without >= 25);
+  assert_int_equal(seen.labels_only, 31);
   assert_non_null(block_at(&seen, 48, &leaf));
   assert_string_equal(leaf, "f204");
+}
+
+/* The next file segment fails when a part of what is held has been written. */
+static void a_segment_that_fails_leaves_nothing_behind(void **state)
+{
+  (void)state;
+  struct segments s;
+  struct rlimit limit, before;
+  const char *leaf;
+  begin(&s, (struct ljp_writer_options){0});
+  for (uint32_t i = 0; i < 60; i++)
+    push(&s, 210 + i, LJP_MEM_ALLOC, 4096 * (i + 1), 1, 500, 7 + i);
+  drain(&s, 300);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  limit = before;
+  limit.rlim_cur = s.sink.file.whole_bytes + 300; /* for a note */
+  signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  assert_false(ljp_writer_turn(s.w));
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(s.w->out.status, LJP_OK);
+  push(&s, 310, LJP_MEM_ALLOC, 16, 1, 500, 7);
+  push(&s, 311, LJP_MEM_ALLOC, 32, 1, 500, 99);
+  drain(&s, 400);
+  assert_true(ljp_writer_turn(s.w));
+  end(&s);
+  assert_int_equal(read_segment("out").events, 62);
+  struct seen seen = read_segment("out.s1");
+  assert_int_equal(seen.live, 62);
+  assert_non_null(block_at(&seen, 32, &leaf));
+  assert_string_equal(leaf, "f99");
+  assert_non_null(block_at(&seen, 4096 * 60, &leaf));
+  assert_string_equal(leaf, "f66");
+}
+
+/* What cannot be written has happened all the same. */
+static void what_is_freed_while_nothing_can_be_written_is_not_held(void **state)
+{
+  (void)state;
+  struct segments s;
+  const char *leaf;
+  begin(&s, (struct ljp_writer_options){0});
+  for (uint32_t i = 0; i < 4; i++)
+    push(&s, 210 + i, LJP_MEM_ALLOC, 4096 * (i + 1), 1 + i / 3, 500, 7 + i);
+  drain(&s, 300);
+  push(&s, 310, LJP_MEM_FREE, 4096, 1, 500, 7);
+  push(&s, 311, LJP_MEM_ALLOC, 8192, 1, 600, 8);
+  ljp_push_gc(s.p, 312, 2, LJP_GC_CLOSED, 0, 0);
+  s.w->out.status = LJP_ERR_IO;
+  ljp_writer_begin(s.w, 400);
+  ljp_writer_drain(s.w);
+  s.w->out.status = LJP_OK;
+  assert_int_equal(ljp_writer_finish(s.w), LJP_OK);
+  assert_true(ljp_writer_turn(s.w));
+  end(&s);
+  struct seen seen = read_segment("out.s1");
+  assert_int_equal(seen.live, 1);
+  assert_non_null(block_at(&seen, 3 * 4096, &leaf));
 }
 
 static void what_is_not_kept_is_said(void **state)
@@ -438,12 +394,11 @@ static int remove_dir(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_table_does_what_a_list_does),
-      cmocka_unit_test(a_full_table_keeps_nothing),
-      cmocka_unit_test(vms_come_and_go),
       cmocka_unit_test(a_segment_begins_with_what_is_alive),
       cmocka_unit_test(stacks_outlive_their_table),
       cmocka_unit_test(stacks_that_fill_the_table_are_dropped),
+      cmocka_unit_test(a_segment_that_fails_leaves_nothing_behind),
+      cmocka_unit_test(what_is_freed_while_nothing_can_be_written_is_not_held),
       cmocka_unit_test(what_is_not_kept_is_said),
   };
   return cmocka_run_group_tests(tests, make_dir, remove_dir);

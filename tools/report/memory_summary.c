@@ -138,7 +138,7 @@ void ljp_report_memory_head(const struct ljp_report *r)
     ljp_print_format(out,
                      "alive when the file began: ~%" PRIu64
                      " objects and ~%" PRIu64
-                     " bytes (part of freed and live)\n",
+                     " bytes; freed and live include them\n",
                      memory_objects(t->held_objects), t->held_bytes);
   if (t->before_frees || t->before_reallocs)
     ljp_print_format(out,

@@ -145,9 +145,9 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
                      (m->live_objects + half) / LJP_OBJECT);
     summary_json_key(out, "live_bytes", m->live_bytes);
     if (t->later) {
-      summary_json_key(out, "held_objects",
+      summary_json_key(out, "before_live_objects",
                        (t->held_objects + half) / LJP_OBJECT);
-      summary_json_key(out, "held_bytes", t->held_bytes);
+      summary_json_key(out, "before_live_bytes", t->held_bytes);
     }
     summary_json_key(out, "before_free_events", t->before_frees);
     summary_json_key(out, "before_realloc_events", t->before_reallocs);
